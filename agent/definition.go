@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kind is an agent class of ADK.
+type Kind string
+
+// The kinds that Tarry runs.
+const (
+	KindLLM        Kind = "LlmAgent"
+	KindLoop       Kind = "LoopAgent"
+	KindSequential Kind = "SequentialAgent"
+)
+
+// Definition is one app: a tree of agents under the name that clients use (ADK's app name). It is immutable once
+// published; its [Definition.Hash] names it. It holds references to secrets, never secrets.
+type Definition struct {
+	App  string `json:"app"`
+	Root *Agent `json:"root"`
+}
+
+// Agent is one node of the tree. Fields that do not belong to its Kind must be zero; [Definition.Validate] says which.
+type Agent struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Kind        Kind   `json:"kind"`
+
+	// Model is a name such as "gemini/gemini-2.5-flash". Empty means the model of the nearest ancestor that has one.
+	Model string `json:"model,omitempty"`
+	// Instruction is a template: {key} is replaced by session state, {key?} by state or nothing.
+	Instruction string `json:"instruction,omitempty"`
+	// OutputKey names the state key that receives the agent's final text. Empty means none.
+	OutputKey string `json:"output_key,omitempty"`
+	// IncludeContents is "default" (or empty) or "none": whether earlier invocations are shown to the model.
+	IncludeContents string `json:"include_contents,omitempty"`
+	// GenerateContentConfig is ADK's generate_content_config as JSON in genai's camelCase.
+	GenerateContentConfig json.RawMessage `json:"generate_content_config,omitempty"`
+	Tools                 []Tool          `json:"tools,omitempty"`
+
+	// MaxIterations bounds a LoopAgent; 0 means until a tool escalates.
+	MaxIterations int      `json:"max_iterations,omitempty"`
+	SubAgents     []*Agent `json:"sub_agents,omitempty"`
+
+	Wait WaitPolicy `json:"wait,omitzero"`
+}
+
+// WaitPolicy says how an agent's waits for a person end by themselves.
+type WaitPolicy struct {
+	// Deadline is how long a login request stays open; 0 means without limit. At the deadline the request expires and
+	// the model is told.
+	Deadline time.Duration `json:"deadline,omitempty"`
+}
+
+// Tool is one entry of an agent's tools; exactly one field is set.
+type Tool struct {
+	// Builtin is the name of a tool that Tarry brings: "exit_loop".
+	Builtin string `json:"builtin,omitempty"`
+	// Function is the name of a Go tool registered with the worker.
+	Function string `json:"function,omitempty"`
+	// MCP is a toolset served by an MCP server.
+	MCP *MCPToolset `json:"mcp,omitempty"`
+}
+
+// Transport of an MCP server.
+type Transport string
+
+// The transports that ADK's McpToolset knows.
+const (
+	TransportStreamableHTTP Transport = "streamable_http"
+	TransportSSE            Transport = "sse"
+	TransportStdio          Transport = "stdio"
+)
+
+// MCPToolset is ADK's McpToolset.
+type MCPToolset struct {
+	// Name is unique in the definition and becomes part of activity types: lower case letters, digits and underscores.
+	Name      string    `json:"name"`
+	Transport Transport `json:"transport"`
+
+	URL string `json:"url,omitempty"`
+	// Headers are sent with every request; values may hold secret references.
+	Headers map[string]SecretTemplate `json:"headers,omitempty"`
+	// Timeout bounds connecting and listing; 0 means the default of package tools/mcp.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// ReadTimeout bounds the silence of a stream (ADK's sse_read_timeout); 0 means the default of package tools/mcp.
+	ReadTimeout time.Duration `json:"read_timeout,omitempty"`
+
+	Command string                    `json:"command,omitempty"`
+	Args    []string                  `json:"args,omitempty"`
+	Env     map[string]SecretTemplate `json:"env,omitempty"`
+
+	// Filter is the list of tools that are shown to the model; empty means all.
+	Filter []string `json:"filter,omitempty"`
+	// NamePrefix is put before each tool name, with an underscore, as in ADK.
+	NamePrefix string `json:"name_prefix,omitempty"`
+
+	// Auth is nil when the server needs none or says by itself (401 and protected resource metadata) what it needs.
+	Auth *Auth `json:"auth,omitempty"`
+}
+
+// AuthType is how a credential is obtained.
+type AuthType string
+
+// The ways to a credential.
+const (
+	// AuthOAuth2 is an authorization code flow with the endpoints written in the definition.
+	AuthOAuth2 AuthType = "oauth2"
+	// AuthOpenIDConnect is the same with OpenID Connect endpoints, written or discovered from Issuer.
+	AuthOpenIDConnect AuthType = "openIdConnect"
+	// AuthMCP is the MCP authorization spec: the server's 401 starts discovery. It is the default of an MCP toolset.
+	AuthMCP AuthType = "mcp"
+)
+
+// Auth is the definition of a credential: ADK's auth_scheme, auth_credential and credential_key in one.
+type Auth struct {
+	// Key is a lookup name inside the app (ADK's credential_key); it grants nothing. Empty means derived.
+	Key  string   `json:"key,omitempty"`
+	Type AuthType `json:"type"`
+
+	AuthorizationURL string `json:"authorization_url,omitempty"`
+	TokenURL         string `json:"token_url,omitempty"`
+	// Issuer is the provider's issuer; for providers without one a label, by default the token endpoint's origin.
+	Issuer string `json:"issuer,omitempty"`
+	// Resource is what the token is for (RFC 8707): the origin or URL that it may be sent to.
+	Resource string `json:"resource,omitempty"`
+
+	Scopes []string `json:"scopes,omitempty"`
+	// MaxScopes is the most that this credential may ever ask for; empty means no limit.
+	MaxScopes []string `json:"max_scopes,omitempty"`
+
+	ClientID     string    `json:"client_id,omitempty"`
+	ClientSecret SecretRef `json:"client_secret,omitempty"`
+	// ClientAuth is ADK's token_endpoint_auth_method: "client_secret_basic" (default with a secret),
+	// "client_secret_post" or "none" (default without).
+	ClientAuth string `json:"client_auth,omitempty"`
+
+	// Domain gives the agent a credential of its own inside the app; empty means shared by the app.
+	Domain string `json:"domain,omitempty"`
+	// AuthorizationParams are added to the authorization URL ("access_type": "offline", "prompt": "consent").
+	AuthorizationParams map[string]string `json:"authorization_params,omitempty"`
+}

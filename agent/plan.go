@@ -1,0 +1,48 @@
+package agent
+
+import "time"
+
+// Plan is what a workflow decides by: the structure of a definition without prompts, models, URLs or anything else that
+// is content. It travels in the workflow's start input, so its JSON only ever gains fields.
+type Plan struct {
+	App    string `json:"app"`
+	Root   Node   `json:"root"`
+	Limits Limits `json:"limits,omitzero"`
+}
+
+// Node is one agent of a plan.
+type Node struct {
+	Name          string        `json:"name"`
+	Kind          Kind          `json:"kind"`
+	MaxIterations int           `json:"max_iterations,omitempty"`
+	Children      []Node        `json:"children,omitempty"`
+	Toolsets      []string      `json:"toolsets,omitempty"` // those that must be listed before the model is called
+	Deadline      time.Duration `json:"deadline,omitempty"` // of waits; 0: none
+}
+
+// Limits bound one invocation.
+type Limits struct {
+	// ModelCalls is the most model calls of one invocation over the whole tree; 0 means [DefaultModelCalls].
+	ModelCalls int `json:"model_calls,omitempty"`
+}
+
+// DefaultModelCalls is ADK's max_llm_calls.
+const DefaultModelCalls = 500
+
+// Plan derives the structure of a valid definition.
+func (d *Definition) Plan() Plan {
+	return Plan{App: d.App, Root: nodeOf(d.Root), Limits: Limits{ModelCalls: DefaultModelCalls}}
+}
+
+func nodeOf(a *Agent) Node {
+	n := Node{Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline}
+	for _, tool := range a.Tools {
+		if tool.MCP != nil {
+			n.Toolsets = append(n.Toolsets, tool.MCP.Name)
+		}
+	}
+	for _, child := range a.SubAgents {
+		n.Children = append(n.Children, nodeOf(child))
+	}
+	return n
+}

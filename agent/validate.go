@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// FieldError is one thing that is wrong with a definition.
+type FieldError struct {
+	// Agent is the name of the agent, or its place in the tree (root.sub_agents[1]) when it has none. Empty means the
+	// definition as a whole.
+	Agent string
+	// At is the agent itself; nil means the definition as a whole.
+	At *Agent
+	// Field is the ADK key.
+	Field string
+	// Problem names the value and the mend.
+	Problem string
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	if e.Agent == "" {
+		return fmt.Sprintf("%s: %s", e.Field, e.Problem)
+	}
+	return fmt.Sprintf("agent %q: %s: %s", e.Agent, e.Field, e.Problem)
+}
+
+const maxDepth = 16
+
+// Validate reports everything that is wrong with d, joined: each part is a [*FieldError].
+func (d *Definition) Validate() error {
+	v := &validator{seen: map[string]bool{}, toolsets: map[string]bool{}}
+	if err := CheckID("app", d.App); err != nil {
+		v.add(nil, "app", "%v", err)
+	}
+	if d.Root == nil {
+		v.add(nil, "root", "the definition has no root agent")
+		return errors.Join(v.errs...)
+	}
+	v.agent(d.Root, "root", "", 0)
+	return errors.Join(v.errs...)
+}
+
+type validator struct {
+	seen     map[string]bool
+	toolsets map[string]bool
+	place    string // of the agent at hand
+	errs     []error
+}
+
+func (v *validator) add(a *Agent, field, format string, args ...any) {
+	e := &FieldError{At: a, Field: field, Problem: fmt.Sprintf(format, args...)}
+	if a != nil {
+		e.Agent = cmp.Or(a.Name, v.place)
+	}
+	v.errs = append(v.errs, e)
+}
+
+func (v *validator) agent(a *Agent, place, model string, depth int) {
+	v.place = place
+	if depth > maxDepth {
+		v.add(a, "sub_agents", "nested deeper than %d", maxDepth)
+		return
+	}
+	v.name(a)
+	if a.Model != "" {
+		model = a.Model
+	}
+	if a.Wait.Deadline < 0 {
+		v.add(a, "credential_deadline", "%s is negative; use 0 for no deadline", a.Wait.Deadline)
+	}
+	switch a.Kind {
+	case KindLLM:
+		v.llm(a, model)
+	case KindLoop, KindSequential:
+		v.composite(a)
+	default:
+		v.add(a, "agent_class", "%q is not one of %s, %s, %s", a.Kind, KindLLM, KindLoop, KindSequential)
+	}
+	for i, child := range a.SubAgents {
+		at := fmt.Sprintf("%s.sub_agents[%d]", place, i)
+		if child == nil {
+			v.add(a, fmt.Sprintf("sub_agents[%d]", i), "there is no agent")
+			continue
+		}
+		v.agent(child, at, model, depth+1)
+	}
+}
+
+func (v *validator) name(a *Agent) {
+	switch {
+	case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`).MatchString(a.Name):
+		v.add(a, "name", "%q is not an identifier (letters, digits, underscores, at most 64)", a.Name)
+	case a.Name == UserAuthor:
+		v.add(a, "name", `"user" is the author of what people say; choose another name`)
+	case v.seen[a.Name]:
+		v.add(a, "name", "used twice in the tree; each agent needs a name of its own")
+	}
+	v.seen[a.Name] = true
+}
+
+func (v *validator) llm(a *Agent, model string) {
+	if model == "" {
+		v.add(a, "model", "missing; set it here or on a parent, for example gemini-2.5-flash")
+	}
+	if a.MaxIterations != 0 {
+		v.add(a, "max_iterations", "only a LoopAgent has it")
+	}
+	if len(a.SubAgents) > 0 {
+		v.add(a, "sub_agents", "an LlmAgent cannot transfer to sub-agents yet; put it into a SequentialAgent or LoopAgent")
+	}
+	switch a.IncludeContents {
+	case "", "default", "none":
+	default:
+		v.add(a, "include_contents", `%q is neither "default" nor "none"`, a.IncludeContents)
+	}
+	v.generation(a)
+	declared := map[string]bool{}
+	for i, tool := range a.Tools {
+		v.tool(a, i, tool)
+		if name := tool.Builtin + tool.Function; name != "" {
+			if declared[name] {
+				v.add(a, fmt.Sprintf("tools[%d]", i), "%s is there twice; remove one", name)
+			}
+			declared[name] = true
+		}
+	}
+}
+
+func (v *validator) composite(a *Agent) {
+	if len(a.SubAgents) == 0 {
+		v.add(a, "sub_agents", "a %s needs at least one", a.Kind)
+	}
+	if a.Kind != KindLoop && a.MaxIterations != 0 {
+		v.add(a, "max_iterations", "only a LoopAgent has it")
+	}
+	if a.MaxIterations < 0 {
+		v.add(a, "max_iterations", "%d is negative; leave it out to loop until a tool exits", a.MaxIterations)
+	}
+	if a.Instruction != "" {
+		v.add(a, "instruction", "a %s calls no model; move it to a sub-agent", a.Kind)
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"output_key", a.OutputKey != ""},
+		{"include_contents", a.IncludeContents != ""},
+		{"generate_content_config", len(a.GenerateContentConfig) > 0},
+		{"credential_deadline", a.Wait.Deadline > 0},
+	} {
+		if f.set {
+			v.add(a, f.name, "a %s calls no model and no tools; move it to a sub-agent", a.Kind)
+		}
+	}
+	if len(a.Tools) > 0 {
+		v.add(a, "tools", "a %s calls no tools; move them to a sub-agent", a.Kind)
+	}
+}
+
+func (v *validator) tool(a *Agent, i int, t Tool) {
+	field := fmt.Sprintf("tools[%d]", i)
+	set := 0
+	for _, on := range []bool{t.Builtin != "", t.Function != "", t.MCP != nil} {
+		if on {
+			set++
+		}
+	}
+	if set != 1 {
+		v.add(a, field, "name exactly one tool")
+		return
+	}
+	switch {
+	case t.Builtin != "" && t.Builtin != ExitLoop:
+		v.add(a, field, "there is no built-in tool %q; there is %s", t.Builtin, ExitLoop)
+	case Reserved(t.Function):
+		v.add(a, field, "%q is a reserved name", t.Function)
+	case t.MCP != nil:
+		v.toolset(a, field, t.MCP)
+	}
+}
+
+func (v *validator) generation(a *Agent) {
+	if len(a.GenerateContentConfig) == 0 {
+		return
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(a.GenerateContentConfig, &object); err != nil || object == nil {
+		v.add(a, "generate_content_config", "not a JSON object")
+	}
+}
