@@ -1,0 +1,150 @@
+package wire
+
+import "time"
+
+// TakeInput is the input of [ActivityTake].
+type TakeInput struct {
+	// Heads are the parents of the message; empty in the first run, whose heads the store knows.
+	Heads []string `json:"heads,omitempty"`
+}
+
+// TakeResult is its result.
+type TakeResult struct {
+	// Inbox is the row that was taken; empty when there was none.
+	Inbox      string `json:"inbox,omitempty"`
+	Invocation string `json:"invocation,omitempty"`
+	Event      string `json:"event,omitempty"`
+}
+
+// ListInput is the input of [ActivityListTools].
+type ListInput struct {
+	Agent   string   `json:"agent"`
+	Toolset string   `json:"toolset"`
+	Heads   []string `json:"heads"`
+	// Answered is the request that was just granted.
+	Answered string `json:"answered,omitempty"`
+}
+
+// ListResult is its result.
+type ListResult struct {
+	// List names the stored listing.
+	List string `json:"list,omitempty"`
+	Asked
+	// Failed says that the server could not be listed; the model is told.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// Asked is the part of a result that says a person is asked.
+type Asked struct {
+	// Request is the id of the open request; empty when nobody was asked.
+	Request string `json:"request,omitempty"`
+	// Asking is the event that asks.
+	Asking string `json:"asking,omitempty"`
+	// Deadline is when the request expires; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Denied says that the same login was refused in this invocation: nobody is asked again.
+	Denied bool `json:"denied,omitempty"`
+}
+
+// ModelInput is the input of [ActivityCallModel].
+type ModelInput struct {
+	Agent string   `json:"agent"`
+	Heads []string `json:"heads"`
+	Lists []string `json:"lists,omitempty"`
+}
+
+// ModelResult is its result.
+type ModelResult struct {
+	Event string `json:"event"`
+	// Calls are the function calls of the answer, in order. None: the answer is final.
+	Calls []Call `json:"calls,omitempty"`
+	// Failed says that the event holds an error and the invocation cannot go on.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// Call is one function call.
+type Call struct {
+	ID string `json:"id"`
+	// Tool is the activity type without its prefix; empty when Answer is set.
+	Tool string `json:"tool,omitempty"`
+	// Answer is the response event of a call that is answered already: a tool that does not exist, bad arguments.
+	Answer string `json:"answer,omitempty"`
+}
+
+// ToolInput is the input of a tool activity.
+type ToolInput struct {
+	Call string `json:"call"`
+	// Answered is the request that was just granted.
+	Answered string `json:"answered,omitempty"`
+}
+
+// ToolResult is its result.
+type ToolResult struct {
+	// Event is the function response; empty while a person is asked.
+	Event string `json:"event,omitempty"`
+	Asked
+	Escalate bool `json:"escalate,omitempty"`
+	// Final says that no model call follows (ADK's skip_summarization).
+	Final bool `json:"final,omitempty"`
+}
+
+// CloseInput is the input of [ActivityClose].
+type CloseInput struct {
+	Request string `json:"request"`
+}
+
+// CloseResult is its result: "granted" when the login came first.
+type CloseResult struct {
+	Outcome Outcome `json:"outcome"`
+}
+
+// Reasons why a call is answered without having run to its end.
+const (
+	ReasonDenied  = "denied"
+	ReasonExpired = "expired"
+	ReasonFailed  = "failed"
+	ReasonRefused = "refused" // the server goes on refusing fresh credentials
+)
+
+// SettleInput is the input of [ActivitySettle].
+type SettleInput struct {
+	// Call is empty when a toolset asked.
+	Call    string `json:"call,omitempty"`
+	Request string `json:"request,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+// SettleResult is its result.
+type SettleResult struct {
+	Event string `json:"event,omitempty"`
+}
+
+// MirrorInput is the input of [ActivityMirror].
+type MirrorInput struct {
+	State State `json:"state"`
+}
+
+// Endings of an invocation.
+const (
+	EndDone      = "done"
+	EndFailed    = "failed"
+	EndCancelled = "cancelled"
+	EndLimit     = "limit"
+)
+
+// FinishInput is the input of [ActivityFinish].
+type FinishInput struct {
+	Invocation string   `json:"invocation"`
+	End        string   `json:"end"`
+	Heads      []string `json:"heads,omitempty"`
+	// Denied says that a login of this invocation was denied or expired.
+	Denied bool `json:"denied,omitempty"`
+	// Closed says that the session takes no further message.
+	Closed bool `json:"closed,omitempty"`
+}
+
+// FinishResult is its result.
+type FinishResult struct {
+	// Heads replace the given ones when events were appended.
+	Heads []string `json:"heads,omitempty"`
+}

@@ -1,0 +1,82 @@
+package wire
+
+import "strings"
+
+// TaskQueue is the default task queue of workers.
+const TaskQueue = "tarry"
+
+// Permanent names.
+const (
+	// WorkflowSession is one session: a chat, or a job of one invocation.
+	WorkflowSession = "tarry.session"
+
+	// ActivityTake takes the next message of the inbox and appends it to the log.
+	ActivityTake = "tarry.take"
+	// ActivityListTools lists one toolset.
+	ActivityListTools = "tarry.list_tools"
+	// ActivityCallModel makes one model call.
+	ActivityCallModel = "tarry.call_model"
+	// ActivityClose closes a request at its deadline.
+	ActivityClose = "tarry.close"
+	// ActivitySettle (local) answers a call that will not run again: denied, expired, failed, cancelled.
+	ActivitySettle = "tarry.settle"
+	// ActivityMirror (local) writes the run's status to the store.
+	ActivityMirror = "tarry.mirror"
+	// ActivityFinish (local) ends an invocation.
+	ActivityFinish = "tarry.finish"
+	// ToolPrefix begins the activity type of every tool call: tool/<toolset>/<name>.
+	ToolPrefix = "tool/"
+
+	// SignalMessage says that the inbox holds something.
+	SignalMessage = "tarry.message"
+	// SignalResolved carries the outcome of a request.
+	SignalResolved = "tarry.resolved"
+	// SignalCancel cancels an invocation or the session.
+	SignalCancel = "tarry.cancel"
+	// SignalContinueAsNew asks for a new run at the next turn boundary.
+	SignalContinueAsNew = "tarry.continue_as_new"
+
+	// QueryStatus answers a [Status].
+	QueryStatus = "tarry.status"
+)
+
+// Types of application errors, as they stand in histories.
+const (
+	// ErrorRetry is a failure that another attempt may mend.
+	ErrorRetry = "tarry.retry"
+	// ErrorFinal is a failure that no attempt mends.
+	ErrorFinal = "tarry.final"
+	// ErrorUnknownActivity is the dynamic activity's refusal of a name that this worker does not know.
+	ErrorUnknownActivity = "tarry.unknown_activity"
+)
+
+// Search attributes; nothing personal, since they are not encrypted.
+const (
+	AttributeApp    = "TarryApp"
+	AttributeAgent  = "TarryAgent"
+	AttributeStatus = "TarryStatus"
+)
+
+// Toolsets of tools that need no listing.
+const (
+	ToolsetBuiltin  = "builtin"
+	ToolsetFunction = "function"
+)
+
+const maxToolType = 200
+
+// ToolActivity is the activity type of a call. Dots are escaped, because the SDK compares only what follows the last dot
+// when it replays, and would not notice that another tool runs.
+func ToolActivity(toolset, name string) string {
+	t := ToolPrefix + toolset + "/" + strings.ReplaceAll(name, ".", "%2E")
+	if len(t) > maxToolType {
+		digest := short(t)
+		t = t[:maxToolType-len(digest)-1] + "~" + digest
+	}
+	return t
+}
+
+// IsToolActivity says whether an activity type is a tool call's.
+func IsToolActivity(activityType string) bool {
+	return strings.HasPrefix(activityType, ToolPrefix)
+}

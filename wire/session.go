@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"time"
+
+	"tarry/agent"
+)
+
+// Mode of a session.
+type Mode string
+
+// The modes.
+const (
+	// ModeJob runs one invocation and completes.
+	ModeJob Mode = "job"
+	// ModeChat stays for further messages.
+	ModeChat Mode = "chat"
+)
+
+// SessionInput starts [WorkflowSession].
+type SessionInput struct {
+	// Definition is the hash that the session is pinned to.
+	Definition string     `json:"definition"`
+	Plan       agent.Plan `json:"plan"`
+	Mode       Mode       `json:"mode"`
+	// SearchAttributes says whether the namespace has ours.
+	SearchAttributes bool   `json:"search_attributes,omitempty"`
+	Timing           Timing `json:"timing,omitzero"`
+	// Carry is set when a run continues another.
+	Carry *Carry `json:"carry,omitempty"`
+}
+
+// Timing holds durations that differ between development and production; zero fields mean the defaults of package
+// workflows.
+type Timing struct {
+	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	// ContinueAfter is the number of history events after which a run continues as new; 0 leaves it to the server.
+	ContinueAfter int `json:"continue_after,omitempty"`
+}
+
+// Carry is the state that one run hands to the next.
+type Carry struct {
+	// Taken lists inbox ids that were processed, newest last, bounded.
+	Taken []string `json:"taken,omitempty"`
+	// Pending lists inbox ids that were announced and not processed.
+	Pending []string `json:"pending,omitempty"`
+	// Early holds outcomes that no wait has matched yet, oldest first, bounded.
+	Early []Resolved `json:"early,omitempty"`
+	// Invocation is the one in progress, or nil.
+	Invocation *Invocation `json:"invocation,omitempty"`
+	Heads      []string    `json:"heads,omitempty"`
+	// Runs counts the runs of the chain so far.
+	Runs int `json:"runs,omitempty"`
+}
+
+// Invocation is the state of one invocation.
+type Invocation struct {
+	ID         string            `json:"id"`
+	ModelCalls int               `json:"model_calls,omitempty"`
+	Lists      map[string]string `json:"lists,omitempty"` // toolset → listing; "" when it was denied
+	Frame      Frame             `json:"frame,omitzero"`
+	Denied     bool              `json:"denied,omitempty"`
+}
+
+// Frame is where an agent stands. Frames form a path from the root to the agent that runs.
+type Frame struct {
+	Iteration int    `json:"iteration,omitempty"`
+	Child     int    `json:"child,omitempty"`
+	Sub       *Frame `json:"sub,omitempty"`
+}

@@ -1,0 +1,51 @@
+package wire
+
+// Outcome of a request.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeGranted   Outcome = "granted"
+	OutcomeDenied    Outcome = "denied"
+	OutcomeExpired   Outcome = "expired"
+	OutcomeAnswered  Outcome = "answered"
+	OutcomeCancelled Outcome = "cancelled"
+)
+
+// Message is the payload of [SignalMessage].
+type Message struct {
+	Inbox string `json:"inbox"`
+}
+
+// Resolved is the payload of [SignalResolved]. The store's row is the authority; this is its announcement.
+type Resolved struct {
+	Request string  `json:"request"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// Cancel is the payload of [SignalCancel].
+type Cancel struct {
+	// Invocation names the one to cancel; a stale id is ignored. Empty means the session: whatever runs, and no more.
+	Invocation string `json:"invocation,omitempty"`
+}
+
+// State of a run.
+type State string
+
+// The states; they are also the values of [AttributeStatus].
+const (
+	StateRunning           State = "running"
+	StateWaitingCredential State = "waiting_credential"
+	StateIdle              State = "idle"
+)
+
+// Status answers [QueryStatus].
+type Status struct {
+	State      State    `json:"state"`
+	Invocation string   `json:"invocation,omitempty"`
+	Requests   []string `json:"requests,omitempty"`
+	ModelCalls int      `json:"model_calls,omitempty"`
+	Iteration  int      `json:"iteration,omitempty"` // of the outermost LoopAgent, from 1
+	Agent      string   `json:"agent,omitempty"`
+	Runs       int      `json:"runs,omitempty"`
+}
