@@ -1,0 +1,37 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"tarry/wire"
+)
+
+// branches counts the threads of an invocation, to know when every one of them waits: that is when a client's stream may
+// end and the run costs nothing.
+type branches struct {
+	active  int // that can run or wait
+	waiting int // that wait
+}
+
+// fork replaces the calling thread by n.
+func (b *branches) fork(n int) { b.active += n - 1 }
+
+// leave ends a thread; those that remain may all be waiting now.
+func (s *session) leave(ctx workflow.Context) {
+	s.branch.active--
+	if s.branch.waiting > 0 {
+		s.mirror(ctx)
+	}
+}
+
+// mirror tells the store once nothing but waits is left. Running again needs no telling: the activity that acts on the
+// outcome writes it.
+func (s *session) mirror(ctx workflow.Context) {
+	if s.branch.waiting < s.branch.active || s.state == wire.StateWaitingCredential {
+		return
+	}
+	s.setState(ctx, wire.StateWaitingCredential)
+	if err := callMirror(ctx, wire.MirrorInput{State: wire.StateWaitingCredential}); err != nil {
+		s.log.Warn("mirror status", "err", err)
+	}
+}

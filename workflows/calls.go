@@ -1,0 +1,110 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"tarry/wire"
+)
+
+// Every activity call of the workflow, with its timeouts, retries and the line that the Temporal UI shows. Activity ids
+// are the SDK's own: replay checks their sequence, and an id of ours would make a reset fail for ever.
+
+const (
+	defaultHeartbeat = 30 * time.Second
+	bookkeeping      = 30 * time.Second // a few statements in the store
+	modelTimeout     = 15 * time.Minute
+	toolTimeout      = time.Hour
+	listTimeout      = 2 * time.Minute
+)
+
+// activityCtx sets what all activities of a session share.
+func (s *session) activityCtx(ctx workflow.Context) workflow.Context {
+	heartbeat := s.in.Timing.Heartbeat
+	if heartbeat == 0 {
+		heartbeat = defaultHeartbeat
+	}
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: bookkeeping,
+		HeartbeatTimeout:    heartbeat,
+		WaitForCancellation: false,
+	})
+}
+
+func retry(attempts int32) *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{
+		InitialInterval:        500 * time.Millisecond,
+		BackoffCoefficient:     2,
+		MaximumInterval:        time.Minute,
+		MaximumAttempts:        attempts,
+		NonRetryableErrorTypes: []string{wire.ErrorFinal},
+	}
+}
+
+func withOptions(ctx workflow.Context, timeout time.Duration, attempts int32, summary string) workflow.Context {
+	o := workflow.GetActivityOptions(ctx)
+	o.StartToCloseTimeout, o.RetryPolicy, o.Summary = timeout, retry(attempts), summary
+	return workflow.WithActivityOptions(ctx, o)
+}
+
+// Bookkeeping is retried without end: the store comes back, and nothing can go on before.
+func callTake(ctx workflow.Context, in wire.TakeInput) (out wire.TakeResult, err error) {
+	ctx = withOptions(ctx, bookkeeping, 0, "")
+	err = workflow.ExecuteActivity(ctx, wire.ActivityTake, in).Get(ctx, &out)
+	return out, err
+}
+
+func callList(ctx workflow.Context, in wire.ListInput) (out wire.ListResult, err error) {
+	ctx = withOptions(ctx, listTimeout, 20, in.Toolset)
+	err = workflow.ExecuteActivity(ctx, wire.ActivityListTools, in).Get(ctx, &out)
+	return out, err
+}
+
+func callModel(ctx workflow.Context, in wire.ModelInput) (out wire.ModelResult, err error) {
+	ctx = withOptions(ctx, modelTimeout, 20, in.Agent)
+	err = workflow.ExecuteActivity(ctx, wire.ActivityCallModel, in).Get(ctx, &out)
+	return out, err
+}
+
+func callTool(ctx workflow.Context, tool string, in wire.ToolInput) (out wire.ToolResult, err error) {
+	ctx = withOptions(ctx, toolTimeout, 20, "")
+	err = workflow.ExecuteActivity(ctx, wire.ToolPrefix+tool, in).Get(ctx, &out)
+	return out, err
+}
+
+func callClose(ctx workflow.Context, in wire.CloseInput) (out wire.CloseResult, err error) {
+	ctx = withOptions(ctx, bookkeeping, 0, "deadline")
+	err = workflow.ExecuteActivity(ctx, wire.ActivityClose, in).Get(ctx, &out)
+	return out, err
+}
+
+// Local activities write one event of history each.
+func withLocal(ctx workflow.Context) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: bookkeeping,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
+	})
+}
+
+func callSettle(ctx workflow.Context, in wire.SettleInput) (out wire.SettleResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivitySettle, in).Get(ctx, &out)
+	return out, err
+}
+
+func callMirror(ctx workflow.Context, in wire.MirrorInput) error {
+	ctx = withLocal(ctx)
+	return workflow.ExecuteLocalActivity(ctx, wire.ActivityMirror, in).Get(ctx, nil)
+}
+
+func callFinish(ctx workflow.Context, in wire.FinishInput) (out wire.FinishResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityFinish, in).Get(ctx, &out)
+	return out, err
+}
+
+func newTimer(ctx workflow.Context, d time.Duration) workflow.Future {
+	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: "login deadline"})
+}

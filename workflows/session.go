@@ -1,0 +1,201 @@
+package workflows
+
+import (
+	"errors"
+	"slices"
+
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"tarry/agent"
+	"tarry/wire"
+)
+
+// Session is the workflow of one session, registered as [wire.WorkflowSession]. It returns when a job's invocation has
+// ended, when the session is cancelled, or with a continue-as-new error.
+func Session(ctx workflow.Context, in wire.SessionInput) error {
+	s, err := newSession(ctx, in)
+	if err != nil {
+		return err
+	}
+	s.listen(ctx)
+	return s.run(ctx)
+}
+
+type session struct {
+	in      wire.SessionInput
+	carry   wire.Carry
+	log     log.Logger
+	signals signals
+	waits   waits
+	branch  branches
+
+	state      wire.State
+	agent      string
+	cancelled  bool
+	continuing bool
+	stop       workflow.CancelFunc // cancels the invocation that runs
+}
+
+func newSession(ctx workflow.Context, in wire.SessionInput) (*session, error) {
+	if in.Plan.Root.Name == "" {
+		return nil, temporal.NewNonRetryableApplicationError("start input has no plan", wire.ErrorFinal, nil)
+	}
+	s := &session{in: in, state: wire.StateIdle, log: workflow.GetLogger(ctx)}
+	if in.Carry != nil {
+		s.carry = *in.Carry
+	}
+	s.waits.open = map[string]workflow.Settable{}
+	s.waits.futures = map[string]workflow.Future{}
+	s.waits.early = slices.Clone(s.carry.Early)
+	if err := workflow.SetQueryHandler(ctx, wire.QueryStatus, s.status); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// run is the sequence of a session: message, invocation, message, …
+func (s *session) run(ctx workflow.Context) error {
+	for {
+		if s.carry.Invocation == nil {
+			if err := s.next(ctx); err != nil {
+				return err
+			}
+			if s.carry.Invocation == nil {
+				break
+			}
+		}
+		err := s.invoke(ctx)
+		if errors.Is(err, errContinue) {
+			return s.continueAsNew(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		s.carry.Invocation = nil
+		if s.in.Mode == wire.ModeJob || s.cancelled {
+			break
+		}
+		if s.due(ctx) {
+			return s.continueAsNew(ctx)
+		}
+	}
+	s.signals.drain(s)
+	return nil
+}
+
+// next waits for a message and takes it. It leaves no invocation when the session was cancelled.
+func (s *session) next(ctx workflow.Context) error {
+	for {
+		s.setState(ctx, wire.StateIdle)
+		err := workflow.Await(ctx, func() bool { return len(s.carry.Pending) > 0 || s.cancelled || s.continuing })
+		switch {
+		case err != nil:
+			return err
+		case len(s.carry.Pending) > 0 && !s.cancelled:
+		case s.cancelled:
+			return nil
+		default:
+			return s.continueAsNew(ctx)
+		}
+		took, err := callTake(s.activityCtx(ctx), wire.TakeInput{Heads: s.carry.Heads})
+		if err != nil {
+			return err
+		}
+		if took.Inbox == "" { // announced twice, or taken before a reset
+			s.carry.Pending = nil
+			continue
+		}
+		s.taken(took.Inbox)
+		s.carry.Heads = []string{took.Event}
+		s.carry.Invocation = &wire.Invocation{ID: took.Invocation}
+		return nil
+	}
+}
+
+// maxTaken bounds the list of inbox ids that is carried: a signal is redelivered within seconds, not after 1,000 others.
+const maxTaken = 1000
+
+func (s *session) taken(id string) {
+	s.carry.Pending = slices.DeleteFunc(s.carry.Pending, func(p string) bool { return p == id })
+	s.carry.Taken = append(s.carry.Taken, id)
+	if extra := len(s.carry.Taken) - maxTaken; extra > 0 {
+		s.carry.Taken = slices.Delete(s.carry.Taken, 0, extra)
+	}
+}
+
+// invoke runs the agent tree once and writes how it ended.
+func (s *session) invoke(ctx workflow.Context) error {
+	inv := s.carry.Invocation
+	if inv.Lists == nil {
+		inv.Lists = map[string]string{}
+	}
+	work, cancel := workflow.WithCancel(ctx)
+	s.stop = cancel
+	defer cancel()
+	if s.cancelled { // cancelled while the message was being taken
+		cancel()
+	}
+	s.branch = branches{active: 1}
+	s.setState(ctx, wire.StateRunning)
+	_, err := s.agentRun(work, s.in.Plan.Root, &inv.Frame)
+	if errors.Is(err, errContinue) {
+		return err
+	}
+	s.waits.abandon()
+	return s.finish(ctx, inv, ending(err))
+}
+
+// finish uses a context that cancellation does not reach: an invocation that was cancelled must still be written down.
+func (s *session) finish(ctx workflow.Context, inv *wire.Invocation, end string) error {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	out, err := callFinish(ctx, wire.FinishInput{
+		Invocation: inv.ID,
+		End:        end,
+		Heads:      s.carry.Heads,
+		Denied:     inv.Denied,
+		Closed:     s.in.Mode == wire.ModeJob || s.cancelled,
+	})
+	if err != nil {
+		return err
+	}
+	if len(out.Heads) > 0 {
+		s.carry.Heads = out.Heads
+	}
+	s.setState(ctx, wire.StateIdle)
+	return nil
+}
+
+func ending(err error) string {
+	var ended *endError
+	switch {
+	case err == nil:
+		return wire.EndDone
+	case temporal.IsCanceledError(err):
+		return wire.EndCancelled
+	case errors.As(err, &ended):
+		return ended.end
+	default:
+		return wire.EndFailed
+	}
+}
+
+// endError ends the invocation from anywhere in the tree.
+type endError struct{ end string }
+
+func (e *endError) Error() string { return "invocation ends: " + e.end }
+
+// agentRun dispatches on the agent's kind. escalate says that a tool asked the enclosing loop to stop.
+func (s *session) agentRun(ctx workflow.Context, n agent.Node, f *wire.Frame) (escalate bool, err error) {
+	switch n.Kind {
+	case agent.KindLoop:
+		return s.loop(ctx, n, f)
+	case agent.KindSequential:
+		return s.sequence(ctx, n, f)
+	case agent.KindLLM:
+		return s.llm(ctx, n)
+	default:
+		return false, temporal.NewNonRetryableApplicationError("plan has an agent of a kind that this worker does not know: "+string(n.Kind), wire.ErrorFinal, nil)
+	}
+}

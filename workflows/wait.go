@@ -1,0 +1,108 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"tarry/wire"
+)
+
+// waits matches outcomes with those who wait for them.
+type waits struct {
+	open    map[string]workflow.Settable
+	futures map[string]workflow.Future
+	// early holds outcomes that came before anybody waited: a grant can overtake the result that names its request.
+	early []wire.Resolved
+}
+
+// maxEarly bounds the outcomes that nobody waits for; the store's sweeper signals again what was dropped.
+const maxEarly = 200
+
+// future returns the one future of a request, shared by all calls that were coalesced into it.
+func (w *waits) future(ctx workflow.Context, request string) workflow.Future {
+	if f, ok := w.futures[request]; ok {
+		return f
+	}
+	f, set := workflow.NewFuture(ctx)
+	w.futures[request], w.open[request] = f, set
+	if i := slices.IndexFunc(w.early, func(r wire.Resolved) bool { return r.Request == request }); i >= 0 {
+		w.resolve(w.early[i])
+		w.early = slices.Delete(w.early, i, i+1)
+	}
+	return f
+}
+
+// resolve hands an outcome to its waiters; it is single use. A repeat finds nothing open and is ignored.
+func (w *waits) resolve(r wire.Resolved) {
+	set, waiting := w.open[r.Request]
+	switch {
+	case waiting:
+		delete(w.open, r.Request)
+		set.SetValue(r.Outcome)
+	case w.futures[r.Request] != nil: // resolved before
+	default:
+		if !slices.ContainsFunc(w.early, func(e wire.Resolved) bool { return e.Request == r.Request }) {
+			w.early = append(w.early, r)
+		}
+		if extra := len(w.early) - maxEarly; extra > 0 {
+			w.early = slices.Delete(w.early, 0, extra)
+		}
+	}
+}
+
+// abandon forgets the requests of an invocation that has ended; their outcomes, should they come, go to early and out.
+func (w *waits) abandon() {
+	clear(w.open)
+	clear(w.futures)
+}
+
+func (w *waits) requests() []string {
+	out := make([]string, 0, len(w.open))
+	for _, id := range workflow.DeterministicKeys(w.open) {
+		out = append(out, id)
+	}
+	return out
+}
+
+// await blocks until the request is resolved, its deadline passes or the invocation is cancelled. Nothing runs meanwhile.
+func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, error) {
+	answer := s.waits.future(ctx, asked.Request)
+	s.branch.waiting++
+	defer func() { s.branch.waiting-- }()
+	if !answer.IsReady() {
+		s.log.Info("waiting for a login", "request_id", asked.Request)
+		s.mirror(ctx)
+	}
+	outcome, err := s.answer(ctx, asked, answer)
+	if err != nil {
+		return "", err
+	}
+	s.setState(ctx, wire.StateRunning)
+	s.log.Info("wait is over", "request_id", asked.Request, "outcome", string(outcome))
+	return outcome, nil
+}
+
+func (s *session) answer(ctx workflow.Context, asked wire.Asked, answer workflow.Future) (outcome wire.Outcome, err error) {
+	timed, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	selector := workflow.NewSelector(ctx)
+	selector.AddFuture(answer, func(f workflow.Future) { err = f.Get(ctx, &outcome) })
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) { err = ctx.Err() })
+	if !asked.Deadline.IsZero() {
+		left := max(asked.Deadline.Sub(workflow.Now(ctx)), 0)
+		selector.AddFuture(newTimer(timed, left), func(workflow.Future) { outcome, err = s.expire(ctx, asked.Request) })
+	}
+	selector.Select(ctx)
+	return outcome, err
+}
+
+// expire closes the row at the deadline. The row decides: a login that was committed a moment before wins.
+func (s *session) expire(ctx workflow.Context, request string) (wire.Outcome, error) {
+	out, err := callClose(s.activityCtx(ctx), wire.CloseInput{Request: request})
+	if err != nil {
+		return "", err
+	}
+	s.waits.resolve(wire.Resolved{Request: request, Outcome: out.Outcome})
+	return out.Outcome, nil
+}
