@@ -1,0 +1,132 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"tarry/agent"
+)
+
+// ErrUnanswered says that a call in a view has no response, or a response no call (invariant I9).
+var ErrUnanswered = errors.New("session: calls and responses do not match")
+
+// Contents is what the model of an agent sees of a view, with ADK's rules: other agents' words are retold as a user's,
+// questions to people are left out, branches of siblings are invisible, and each call is followed by exactly one response,
+// in call order, however late and in whatever order the results came.
+func Contents(view []*Record, agentName, branch, include string) ([]*genai.Content, error) {
+	visible := visibleTo(view, branch)
+	if include == "none" {
+		visible = currentTurn(visible, agentName)
+	}
+	responses := map[string]*genai.FunctionResponse{}
+	for _, r := range visible {
+		for _, response := range r.Responses() {
+			if own(r, agentName) {
+				responses[response.ID] = response
+			}
+		}
+	}
+	var out []*genai.Content
+	used := 0
+	for _, r := range visible {
+		switch {
+		case !own(r, agentName):
+			out = append(out, retold(r))
+		case len(r.Responses()) > 0: // placed behind its call
+		default:
+			out = append(out, &genai.Content{Role: role(r), Parts: r.Content.Parts})
+			answer, err := answers(r, responses)
+			if err != nil {
+				return nil, err
+			}
+			if answer != nil {
+				out = append(out, answer)
+				used += len(answer.Parts)
+			}
+		}
+	}
+	if used != len(responses) {
+		return nil, fmt.Errorf("%w: %d responses have no call", ErrUnanswered, len(responses)-used)
+	}
+	return out, nil
+}
+
+func visibleTo(view []*Record, branch string) []*Record {
+	return slices.DeleteFunc(slices.Clone(view), func(r *Record) bool {
+		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || r.Asks() || r.Kind == KindNotice || !inBranch(branch, r.Branch)
+	})
+}
+
+// inBranch: an agent sees its own branch and those above it.
+func inBranch(branch, of string) bool {
+	return of == "" || branch == of || strings.HasPrefix(branch, of+".")
+}
+
+// currentTurn keeps what came since somebody else spoke last, as ADK's include_contents: none.
+func currentTurn(view []*Record, agentName string) []*Record {
+	for i := len(view) - 1; i >= 0; i-- {
+		if !own(view[i], agentName) || view[i].Author == agent.UserAuthor {
+			return view[i:]
+		}
+	}
+	return view
+}
+
+func own(r *Record, agentName string) bool {
+	return r.Author == agent.UserAuthor || r.Author == agentName
+}
+
+func role(r *Record) string {
+	if r.Author == agent.UserAuthor {
+		return genai.RoleUser
+	}
+	return genai.RoleModel
+}
+
+func answers(r *Record, responses map[string]*genai.FunctionResponse) (*genai.Content, error) {
+	calls := r.Calls()
+	if len(calls) == 0 {
+		return nil, nil //nolint:nilnil // no calls, no answer
+	}
+	content := &genai.Content{Role: genai.RoleUser}
+	for _, call := range calls {
+		response, ok := responses[call.ID]
+		if !ok {
+			return nil, fmt.Errorf("%w: call %s of %s has no response", ErrUnanswered, call.ID, r.Author)
+		}
+		content.Parts = append(content.Parts, &genai.Part{FunctionResponse: response})
+	}
+	return content, nil
+}
+
+// retold turns another agent's event into a user's words, so that no model takes them for its own.
+func retold(r *Record) *genai.Content {
+	parts := []*genai.Part{{Text: "For context:"}}
+	for _, p := range r.Content.Parts {
+		switch {
+		case p.Thought:
+		case p.Text != "":
+			parts = append(parts, &genai.Part{Text: fmt.Sprintf("[%s] said: %s", r.Author, p.Text)})
+		case p.FunctionCall != nil:
+			parts = append(parts, &genai.Part{Text: fmt.Sprintf("[%s] called tool `%s` with parameters: %s", r.Author, p.FunctionCall.Name, compact(p.FunctionCall.Args))})
+		case p.FunctionResponse != nil:
+			parts = append(parts, &genai.Part{Text: fmt.Sprintf("[%s] `%s` tool returned result: %s", r.Author, p.FunctionResponse.Name, compact(p.FunctionResponse.Response))})
+		default:
+			parts = append(parts, p)
+		}
+	}
+	return &genai.Content{Role: genai.RoleUser, Parts: parts}
+}
+
+func compact(v any) string {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return "{}"
+	}
+	return string(body)
+}

@@ -1,0 +1,148 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"tarry/agent"
+)
+
+// Errors of a [Log].
+var (
+	// ErrNotFound: there is no such session, event or call, or it is somebody else's.
+	ErrNotFound = errors.New("session: not found")
+	// ErrExists: the session id is taken.
+	ErrExists = errors.New("session: exists already")
+	// ErrConflict: an event id is there with another kind or author.
+	ErrConflict = errors.New("session: event id is taken by another event")
+	// ErrClosed: the session takes no further message.
+	ErrClosed = errors.New("session: closed")
+)
+
+// Session is a row: where a conversation stands. Everything that was said is in its events.
+type Session struct {
+	Owner      agent.Owner
+	ID         string
+	WorkflowID string
+	// Definition is the hash that the session is pinned to; empty until its first message.
+	Definition string
+	Mode       string
+	// Initial is the state that the session was created with.
+	Initial map[string]any
+	// Status is one of wire's states; empty before the first message.
+	Status     string
+	Invocation string // the current or last one
+	Closed     bool
+	Created    time.Time
+	Updated    time.Time
+}
+
+// Invocation is one run of the agent tree, from a message to its end.
+type Invocation struct {
+	ID      string
+	Session string
+	// Status is "queued", "running", or one of wire's endings.
+	Status  string
+	Denied  bool
+	Created time.Time
+	Ended   time.Time
+}
+
+// Append is one atomic addition to a session's log.
+type Append struct {
+	Owner   agent.Owner
+	Session string
+	// Run is the Temporal run that appends: a run that another has replaced does not move the session's heads.
+	Run    string
+	Events []NewEvent
+	// Calls are function calls that the events make and that will run.
+	Calls []Call
+	// Answers maps call ids to the events that answer them.
+	Answers map[string]string
+	// Acted is the request whose outcome this append acts on; its message is done with.
+	Acted string
+	// Status is set on the session when not empty.
+	Status string
+}
+
+// Call is a function call that runs, ran, or waits.
+type Call struct {
+	ID         string
+	Session    string
+	Invocation string
+	Event      string // the model's answer that makes it
+	Agent      string
+	Toolset    string
+	Name       string
+	Args       json.RawMessage
+	// Started says that an attempt began and its result is not known: it ended in a crash, or runs still.
+	Started bool
+	// Answer is the event that answers the call; empty while it is open.
+	Answer string
+	// Asking is the last event that asked a person on the call's behalf.
+	Asking string
+	// Asked counts the requests that were opened for it.
+	Asked int
+}
+
+// Message is what a person or client sends, before it has a place in the log.
+type Message struct {
+	ID         string
+	Invocation string
+	Event      Event
+	StateDelta map[string]any
+}
+
+// Log keeps sessions. Every method is atomic and safe for concurrent use by several processes; an Owner that does not
+// own what is named gets [ErrNotFound].
+type Log interface {
+	// Create stores a new session, or returns [ErrExists].
+	Create(ctx context.Context, s Session) error
+	Session(ctx context.Context, owner agent.Owner, id string) (Session, error)
+	// Sessions lists the owner's sessions, newest first.
+	Sessions(ctx context.Context, owner agent.Owner, limit int) ([]Session, error)
+	Delete(ctx context.Context, owner agent.Owner, id string) error
+	// Post stores a message and the nudge that will announce it. The definition pins a session that has none.
+	Post(ctx context.Context, owner agent.Owner, id, definition, mode string, m Message) error
+	// Timeline lists the events that lead to where the session stands, with Seq > after.
+	Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*Record, error)
+	Invocation(ctx context.Context, owner agent.Owner, id string) (Invocation, error)
+	// State is the session's current state, scopes merged.
+	State(ctx context.Context, owner agent.Owner, id string) (map[string]any, error)
+
+	// ByWorkflow finds the session of a workflow.
+	ByWorkflow(ctx context.Context, workflowID string) (Session, error)
+	// Take moves the next message into the log, as event with parents heads (or where the session stands, if none are
+	// given), and returns its record and inbox id. A repeat with the same event id returns the same; no message: nil.
+	Take(ctx context.Context, s Session, run, eventID string, heads []string) (*Record, string, error)
+	// Append adds events. An id that exists returns the stored event instead: see [ErrConflict].
+	Append(ctx context.Context, a Append) ([]*Record, error)
+	// Events returns the events with these ids; nil ids: all of the session.
+	Events(ctx context.Context, s Session, ids []string) ([]*Record, error)
+	// Scoped returns app: and user: state.
+	Scoped(ctx context.Context, owner agent.Owner) (map[string]any, error)
+	Call(ctx context.Context, s Session, id string) (Call, error)
+	// Start marks that an attempt of a call begins and returns the call as it was before.
+	Start(ctx context.Context, s Session, callID string) (Call, error)
+	// ReleaseCall takes the mark back: the attempt is known to have had no effect.
+	ReleaseCall(ctx context.Context, s Session, callID string) error
+	// Open lists the calls of an invocation that have no answer.
+	Open(ctx context.Context, s Session, invocation string) ([]Call, error)
+	// SetStatus writes where a run stands.
+	SetStatus(ctx context.Context, s Session, run, status string) error
+	// Finish ends an invocation and returns where the session stands.
+	Finish(ctx context.Context, s Session, end Ending) ([]string, error)
+}
+
+// Ending of an invocation.
+type Ending struct {
+	Run        string
+	Invocation string
+	Status     string
+	Denied     bool
+	Closed     bool
+	// Append is added in the same transaction.
+	Append Append
+}

@@ -1,0 +1,59 @@
+package session
+
+import "tarry/agent"
+
+// Kind of an event; an id that is found again with another kind is an error.
+type Kind string
+
+// The kinds.
+const (
+	KindUser     Kind = "user"     // what a person said
+	KindModel    Kind = "model"    // an answer of a model
+	KindResponse Kind = "response" // the result of a call
+	KindRequest  Kind = "request"  // a question to a person
+	KindNotice   Kind = "notice"   // how an invocation ended
+)
+
+func reserved(name string) bool { return name != agent.TransferToAgent && agent.Reserved(name) }
+
+// Record is a stored event.
+type Record struct {
+	Event
+	// Seq is the order of arrival in the store; it grows, with gaps.
+	Seq     int64
+	Parents []string
+	Kind    Kind
+	// Body is the event's JSON as it was stored, byte for byte; clients get this.
+	Body []byte
+}
+
+// NewEvent is an event to append.
+type NewEvent struct {
+	Event
+	Parents []string
+	Kind    Kind
+}
+
+// Ancestors picks from records, sorted by Seq, those that are a head or an ancestor of one. ok is false when a parent is
+// not among the records; the missing ids are returned then.
+func Ancestors(byID map[string]*Record, heads []string) (view []*Record, missing []string) {
+	seen := make(map[string]bool, len(byID))
+	stack := append([]string(nil), heads...)
+	for len(stack) > 0 {
+		id := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		r, ok := byID[id]
+		if !ok {
+			missing = append(missing, id)
+			continue
+		}
+		view = append(view, r)
+		stack = append(stack, r.Parents...)
+	}
+	sortBySeq(view)
+	return view, missing
+}
