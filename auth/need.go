@@ -1,0 +1,76 @@
+package auth
+
+import (
+	"fmt"
+
+	"tarry/agent"
+)
+
+// Want is what a tool is about to do with a credential.
+type Want struct {
+	// Auth is the definition; the zero value means what the MCP server itself asks for.
+	Auth agent.Auth
+	// Server is the URL that the token will be sent to. Empty for Go function tools, which declare a resource instead.
+	Server string
+	// Tool and Toolset are shown to the person.
+	Tool    string
+	Toolset string
+	// Refused is the version of a token that the server would not take; an older or equal one is no answer.
+	Refused int64
+}
+
+// Challenge is a server's refusal: HTTP 401, or 403 with insufficient_scope.
+type Challenge struct {
+	Status int
+	// WWWAuthenticate holds the header's values (RFC 9110 section 11.6.1).
+	WWWAuthenticate []string
+	// Used is the version of the token that was sent; 0 means none was.
+	Used int64
+}
+
+// Need is a credential that is missing, with everything that was discovered about how to get it. It is pinned to the
+// request that asks for it and holds no secret.
+type Need struct {
+	Slot     Slot     `json:"slot"`
+	Scopes   []string `json:"scopes,omitempty"`
+	Key      string   `json:"key"`
+	Type     string   `json:"type"`
+	Tool     string   `json:"tool,omitempty"`
+	Toolset  string   `json:"toolset,omitempty"`
+	Server   string   `json:"server,omitempty"`
+	Refused  int64    `json:"refused,omitempty"`
+	Provider Provider `json:"provider"`
+	Client   Client   `json:"client"`
+}
+
+// Provider is an authorization server.
+type Provider struct {
+	Issuer                string `json:"issuer"`
+	AuthorizationEndpoint string `json:"authorization_endpoint"`
+	TokenEndpoint         string `json:"token_endpoint"`
+	RegistrationEndpoint  string `json:"registration_endpoint,omitempty"`
+	RevocationEndpoint    string `json:"revocation_endpoint,omitempty"`
+	// IssAdvertised is authorization_response_iss_parameter_supported (RFC 9207 section 3).
+	IssAdvertised bool `json:"iss_advertised,omitempty"`
+	// Discovered says that the endpoints come from metadata, so that Issuer is an identifier and not a label.
+	Discovered  bool     `json:"discovered,omitempty"`
+	AuthMethods []string `json:"auth_methods,omitempty"`
+	Scopes      []string `json:"scopes,omitempty"` // scopes_supported
+}
+
+// Client is how we are known at the provider.
+type Client struct {
+	// ID is empty until a dynamic client is registered.
+	ID     string            `json:"id,omitempty"`
+	Secret agent.SecretRef   `json:"secret,omitempty"`
+	Auth   string            `json:"auth,omitempty"`
+	Params map[string]string `json:"params,omitempty"`
+}
+
+// RequiredError says that a tool cannot go on before a person has logged in. It starts the wait; it is no failure.
+type RequiredError struct{ Need Need }
+
+// Error implements error.
+func (e *RequiredError) Error() string {
+	return fmt.Sprintf("a login at %s is needed", e.Need.Slot.Issuer)
+}

@@ -1,0 +1,164 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"tarry/agent"
+	"tarry/auth"
+)
+
+// Errors of a [Store].
+var (
+	// ErrNotFound: there is no such row, or the caller may not know of it.
+	ErrNotFound = errors.New("oauth: not found")
+	// ErrConflict: the row is not in the state that the change starts from; read it again.
+	ErrConflict = errors.New("oauth: state changed")
+	// ErrTooMany: the request has too many live flows.
+	ErrTooMany = errors.New("oauth: too many logins begun")
+)
+
+// Store keeps requests, flows, grants and registrations. Every method is one transaction with its audit row in it, safe
+// for concurrent use by several processes. Byte fields are ciphertext; the store never sees a secret.
+type Store interface {
+	// Request returns a request that access allows.
+	Request(ctx context.Context, id string, access auth.Access) (auth.Request, error)
+	// Requests lists an owner's requests, newest first; open ones only if onlyOpen.
+	Requests(ctx context.Context, owner agent.Owner, onlyOpen bool, limit int) ([]auth.Request, error)
+
+	// BeginFlow stores a new flow of an open request; at most live flows of one request may be unexpired ([ErrTooMany]).
+	// A request that is no longer pending is [ErrConflict].
+	BeginFlow(ctx context.Context, f Flow, live int) error
+	// Flow finds a flow by the hash of its provider-facing state.
+	Flow(ctx context.Context, stateHash string) (Flow, error)
+	// Refuse records that a callback was refused and changes nothing else. codeHash may be empty.
+	Refuse(ctx context.Context, stateHash, reason, codeHash string) error
+	// StartExchange moves flow and request to exchanging with the encrypted code written ahead, until the lease ends.
+	// [ErrConflict] when the flow was used, its code was refused before, or the request does not wait any more.
+	StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Time) (Flow, error)
+	// Resume takes over a flow whose exchange was interrupted (lease over, not resumed before) for one retry.
+	Resume(ctx context.Context, stateHash string, lease time.Time) (Flow, error)
+	// Interrupted lists flows that [Store.Resume] could take over.
+	Interrupted(ctx context.Context, limit int) ([]Flow, error)
+	// Reopen ends an exchange without a token: the flow is spent, the request pending again.
+	Reopen(ctx context.Context, stateHash, reason string) error
+	// Deny ends the request as denied, with the message that tells its run.
+	Deny(ctx context.Context, stateHash, reason string) error
+	// Commit stores the grant of an exchange, ends as granted every open request of the slot whose scopes it covers, and
+	// writes the messages that wake their runs. The returned requests are those.
+	Commit(ctx context.Context, stateHash string, g Grant) ([]auth.Request, error)
+
+	// Grants lists the owner's grants that match q, newest first.
+	Grants(ctx context.Context, q GrantQuery) ([]Grant, error)
+	// Lease reserves the refresh of a grant at version until the given time; false when another has it or the version is
+	// old. The grant is returned as it is now.
+	Lease(ctx context.Context, owner agent.Owner, id string, version int64, until time.Time) (Grant, bool, error)
+	// SaveRefresh replaces the tokens of a grant that is still at version; false when it is not.
+	SaveRefresh(ctx context.Context, version int64, g Grant) (bool, error)
+	// Release ends a lease without new tokens.
+	Release(ctx context.Context, owner agent.Owner, id string, version int64) error
+	// Drop removes a grant that is still at version: it is known to be dead.
+	Drop(ctx context.Context, owner agent.Owner, id string, version int64, reason string) error
+	// Used records which run and tool got a grant's token.
+	Used(ctx context.Context, g Grant, use Use) error
+
+	// Registration finds a dynamic client; [ErrNotFound] when there is none.
+	Registration(ctx context.Context, issuer, redirectURI string) (Registration, error)
+	// Register stores a dynamic client unless there is one, and returns the one that is stored.
+	Register(ctx context.Context, r Registration) (Registration, error)
+	// Unregister removes a registration that a provider no longer knows.
+	Unregister(ctx context.Context, issuer, redirectURI, clientID string) error
+	// Callbacks lists the issuers that have a callback path in use, by digest.
+	Callback(ctx context.Context, digest string) (issuer string, err error)
+}
+
+// FlowStatus is where a flow is.
+type FlowStatus string
+
+// The states of a flow.
+const (
+	FlowLive       FlowStatus = "live"
+	FlowExchanging FlowStatus = "exchanging"
+	FlowSpent      FlowStatus = "spent"
+)
+
+// Flow is one attempt of one browser to answer a request.
+type Flow struct {
+	// StateHash is the SHA-256 of the provider-facing state, in hex: the state itself is not stored.
+	StateHash  string
+	CookieHash string
+	Request    string
+	Owner      agent.Owner
+	Status     FlowStatus
+	// Verifier, Nonce and Code are encrypted.
+	Verifier []byte
+	Nonce    []byte
+	Code     []byte
+	// What the browser was sent to; the exchange uses exactly this.
+	Provider     auth.Provider
+	Client       auth.Client
+	ClientSecret []byte // of a dynamic client, encrypted
+	RedirectURI  string
+	Scopes       []string
+	Resource     string
+	Created      time.Time
+	Expires      time.Time
+	Lease        time.Time
+	Resumed      bool
+}
+
+// Grant is what a login gave.
+type Grant struct {
+	ID      string
+	Slot    auth.Slot
+	Version int64
+	Scopes  []string
+	Access  []byte // encrypted
+	Refresh []byte // encrypted; empty when there is none
+	// Expires is zero when unknown.
+	Expires time.Time
+	// Provider and Client are what the tokens came from; refreshes go there and nowhere else.
+	Provider     auth.Provider
+	Client       auth.Client
+	ClientSecret []byte
+	Created      time.Time
+	Updated      time.Time
+}
+
+// GrantQuery selects grants of one owner. Empty Issuer matches any.
+type GrantQuery struct {
+	Owner    agent.Owner
+	Domain   string
+	Issuer   string
+	Resource string
+	Client   string
+}
+
+// Registration is a dynamic client (RFC 7591).
+type Registration struct {
+	Issuer      string
+	RedirectURI string
+	ClientID    string
+	Secret      []byte // encrypted; empty for a public client
+	Auth        string
+	Created     time.Time
+	// Expires is client_secret_expires_at; zero means never.
+	Expires time.Time
+}
+
+// Use is one use of a token, for the audit log.
+type Use struct {
+	Session string
+	Agent   string
+	Tool    string
+}
+
+// CallbackDigest is the last element of an issuer's callback path: one path per issuer, so that a response of one server
+// cannot pass for another's where servers send no iss (RFC 9207 section 1).
+func CallbackDigest(issuer string) string {
+	sum := sha256.Sum256([]byte(issuer))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,56 @@
+package auth
+
+import (
+	"time"
+
+	"tarry/agent"
+)
+
+// Status of a request.
+type Status string
+
+// The states of a request; see the diagram in the package comment.
+const (
+	StatusPending    Status = "pending"
+	StatusExchanging Status = "exchanging"
+	StatusGranted    Status = "granted"
+	StatusDenied     Status = "denied"
+	StatusExpired    Status = "expired"
+	StatusCancelled  Status = "cancelled"
+)
+
+// Open says whether the request still waits for its person.
+func (s Status) Open() bool { return s == StatusPending || s == StatusExchanging }
+
+// Request is one question to one person.
+type Request struct {
+	// ID is the id of the adk_request_credential call.
+	ID         string
+	Owner      agent.Owner
+	Session    string
+	WorkflowID string
+	Invocation string
+	Agent      string
+	// Call is the tool call that asks; empty when a toolset asks.
+	Call   string
+	Need   Need
+	Status Status
+	// Correlator is ADK's state: public, and never accepted at the callback.
+	Correlator string
+	// Deadline is zero when there is none.
+	Deadline time.Time
+	Created  time.Time
+	Ended    time.Time
+}
+
+// Asked is what came of opening a request.
+type Asked struct {
+	// Request is the open request: the new one, or an earlier one of the same session and slot that covers the need.
+	Request Request
+	// Event is the id of the event that asks.
+	Event string
+	// Granted says that the credential arrived meanwhile: nobody is asked, the call is tried again.
+	Granted bool
+	// Denied says that the person refused the same login in this invocation: nobody is asked again.
+	Denied bool
+}
