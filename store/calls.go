@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+
+	"tarry/session"
+)
+
+func keys(m map[string]string) iter.Seq[string] { return maps.Keys(m) }
+
+const callColumns = `id, invocation, event, agent, toolset, name, args, started, answer, asking, asked`
+
+func scanCall(scan func(...any) error) (session.Call, error) {
+	var call session.Call
+	var args string
+	err := scan(&call.ID, &call.Invocation, &call.Event, &call.Agent, &call.Toolset, &call.Name, &args, &call.Started, &call.Answer, &call.Asking, &call.Asked)
+	call.Args = json.RawMessage(args)
+	return call, err
+}
+
+func (c *conn) insertCall(row session.Session, call session.Call) error {
+	_, err := c.exec(`INSERT INTO calls (id, workflow_id, invocation, event, agent, toolset, name, args, started, answer, asking, asked)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', 0) ON CONFLICT (id) DO NOTHING`,
+		call.ID, row.WorkflowID, call.Invocation, call.Event, call.Agent, call.Toolset, call.Name, string(call.Args), call.Answer)
+	return err
+}
+
+// Call implements [session.Log].
+func (s *Store) Call(ctx context.Context, row session.Session, id string) (session.Call, error) {
+	return s.read(ctx).call(row, id)
+}
+
+func (c *conn) call(row session.Session, id string) (session.Call, error) {
+	found, err := collect(c, `SELECT `+callColumns+` FROM calls WHERE workflow_id = ? AND id = ?`, []any{row.WorkflowID, id}, scanCall)
+	switch {
+	case err != nil:
+		return session.Call{}, err
+	case len(found) == 0:
+		return session.Call{}, session.ErrNotFound
+	}
+	found[0].Session = row.ID
+	return found[0], nil
+}
+
+// Start implements [session.Log].
+func (s *Store) Start(ctx context.Context, row session.Session, id string) (call session.Call, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		if call, err = c.call(row, id); err != nil || call.Answer != "" {
+			return err
+		}
+		_, err = c.exec(`UPDATE calls SET started = 1 WHERE id = ?`, id)
+		return err
+	})
+	return call, err
+}
+
+// ReleaseCall implements [session.Log].
+func (s *Store) ReleaseCall(ctx context.Context, row session.Session, id string) error {
+	_, err := s.read(ctx).exec(`UPDATE calls SET started = 0 WHERE workflow_id = ? AND id = ? AND answer = ''`, row.WorkflowID, id)
+	return err
+}
+
+// Open implements [session.Log].
+func (s *Store) Open(ctx context.Context, row session.Session, invocation string) ([]session.Call, error) {
+	return collect(s.read(ctx), `SELECT `+callColumns+` FROM calls WHERE workflow_id = ? AND invocation = ? AND answer = '' ORDER BY seq`,
+		[]any{row.WorkflowID, invocation}, scanCall)
+}
+
+// Finish implements [session.Log].
+func (s *Store) Finish(ctx context.Context, row session.Session, end session.Ending) (tips []string, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		end.Append.Run = end.Run
+		if _, err := c.append(row, end.Append); err != nil {
+			return err
+		}
+		if err := c.cancelRequests(row.WorkflowID, end.Invocation); err != nil {
+			return err
+		}
+		if _, err := c.exec(`UPDATE invocations SET status = ?, denied = ?, ended = ? WHERE id = ? AND ended = 0`, end.Status, flag(end.Denied), c.now, end.Invocation); err != nil {
+			return err
+		}
+		status := "idle"
+		if end.Closed {
+			status = end.Status
+		}
+		current, err := c.current(row.WorkflowID, end.Run)
+		if err != nil {
+			return err
+		}
+		if current {
+			if _, err := c.exec(`UPDATE sessions SET status = ?, closed = ?, updated = ? WHERE workflow_id = ?`, status, flag(end.Closed), c.now, row.WorkflowID); err != nil {
+				return err
+			}
+		}
+		tips, err = c.tips(row.WorkflowID)
+		return err
+	})
+	return tips, err
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

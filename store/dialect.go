@@ -1,0 +1,52 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// dialect is what differs between databases.
+type dialect struct {
+	// skipLocked ends a SELECT of rows to claim, where several writers can be inside transactions at once.
+	skipLocked string
+	name   string // as goose and database/sql name it
+	driver string
+	// serial is the type of a growing primary key.
+	serial string
+	// rebind turns ? placeholders into the dialect's.
+	rebind func(string) string
+	// unique says whether an error is a violated unique constraint.
+	unique func(error) bool
+}
+
+// ErrUnsupported says that a database URL names a database that this build does not speak.
+var ErrUnsupported = errors.New("store: unsupported database")
+
+func dialectOf(url string) (dialect, string, error) {
+	scheme, rest, found := strings.Cut(url, ":")
+	switch {
+	case !found, scheme == "file":
+		return sqlite(), url, nil
+	case scheme == "sqlite":
+		return sqlite(), strings.TrimPrefix(rest, "//"), nil
+	default:
+		return dialect{}, "", fmt.Errorf("%w: %q; use a file path or sqlite://PATH", ErrUnsupported, scheme)
+	}
+}
+
+// numbered turns ? into $1, $2, …, for dialects that want it. Our SQL has no ? inside literals.
+func numbered(query string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range query {
+		if r != '?' {
+			b.WriteRune(r)
+			continue
+		}
+		n++
+		b.WriteString("$" + strconv.Itoa(n))
+	}
+	return b.String()
+}

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tarry/agent"
+	"tarry/session"
+)
+
+const eventColumns = `seq, id, kind, parents, body`
+
+func scanEvent(scan func(...any) error) (*session.Record, error) {
+	var r session.Record
+	var id, parents, body string
+	if err := scan(&r.Seq, &id, &r.Kind, &parents, &body); err != nil {
+		return nil, err
+	}
+	r.Body = []byte(body)
+	if err := decode(body, &r.Event); err != nil {
+		return nil, err
+	}
+	return &r, decode(parents, &r.Parents)
+}
+
+// Events implements [session.Log].
+func (s *Store) Events(ctx context.Context, row session.Session, ids []string) ([]*session.Record, error) {
+	return s.read(ctx).events(row.WorkflowID, ids)
+}
+
+func (c *conn) events(workflowID string, ids []string) ([]*session.Record, error) {
+	if ids == nil {
+		return collect(c, `SELECT `+eventColumns+` FROM events WHERE workflow_id = ? ORDER BY seq`, []any{workflowID}, scanEvent)
+	}
+	var out []*session.Record
+	for chunk := range slices.Chunk(ids, 500) { // below every database's limit of parameters
+		args := []any{workflowID}
+		for _, id := range chunk {
+			args = append(args, id)
+		}
+		marks := strings.TrimSuffix(strings.Repeat("?,", len(chunk)), ",")
+		found, err := collect(c, `SELECT `+eventColumns+` FROM events WHERE workflow_id = ? AND id IN (`+marks+`) ORDER BY seq`, args, scanEvent)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// Append implements [session.Log].
+func (s *Store) Append(ctx context.Context, a session.Append) (out []*session.Record, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		row, err := c.session(a.Owner, a.Session)
+		if err != nil {
+			return err
+		}
+		out, err = c.append(row, a)
+		return err
+	})
+	return out, err
+}
+
+// append is the one place where events enter the log, moving the session's tips and everything that hangs on an event.
+func (c *conn) append(row session.Session, a session.Append) ([]*session.Record, error) {
+	current, err := c.current(row.WorkflowID, a.Run)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*session.Record, 0, len(a.Events))
+	for _, e := range a.Events {
+		r, fresh, err := c.insertEvent(row, e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+		if !fresh {
+			continue
+		}
+		if current {
+			if err := c.moveTips(row.WorkflowID, r); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.applyScoped(row.Owner, r.Actions.StateDelta); err != nil {
+			return nil, err
+		}
+	}
+	for _, call := range a.Calls {
+		if err := c.insertCall(row, call); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range slices.Sorted(keys(a.Answers)) {
+		if _, err := c.exec(`UPDATE calls SET answer = ?, started = 0 WHERE id = ? AND workflow_id = ? AND answer = ''`, a.Answers[id], id, row.WorkflowID); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.acted(a.Acted); err != nil {
+		return nil, err
+	}
+	if current && a.Status != "" {
+		_, err = c.exec(`UPDATE sessions SET status = ?, updated = ? WHERE workflow_id = ?`, a.Status, c.now, row.WorkflowID)
+	}
+	return out, err
+}
+
+func (c *conn) insertEvent(row session.Session, e session.NewEvent) (r *session.Record, fresh bool, err error) {
+	found, err := c.events(row.WorkflowID, []string{e.ID})
+	if err != nil {
+		return nil, false, err
+	}
+	if len(found) == 1 {
+		if found[0].Kind != e.Kind || found[0].Author != e.Author {
+			return nil, false, fmt.Errorf("%w: %s is %s by %s, not %s by %s", session.ErrConflict, e.ID, found[0].Kind, found[0].Author, e.Kind, e.Author)
+		}
+		return found[0], false, nil
+	}
+	if e.Timestamp == 0 {
+		e.Timestamp = float64(c.now) / 1e6
+	}
+	body, err := encode(e.Event)
+	if err != nil {
+		return nil, false, err
+	}
+	if e.Parents == nil {
+		e.Parents = []string{}
+	}
+	parents, err := encode(e.Parents)
+	if err != nil {
+		return nil, false, err
+	}
+	r = &session.Record{Event: e.Event, Parents: e.Parents, Kind: e.Kind, Body: []byte(body)}
+	err = c.get(`INSERT INTO events (id, workflow_id, invocation, kind, author, parents, body, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+		[]any{e.ID, row.WorkflowID, e.InvocationID, string(e.Kind), e.Author, parents, body, c.now}, []any{&r.Seq})
+	return r, true, err
+}
+
+func (c *conn) tips(workflowID string) ([]string, error) {
+	var body string
+	if err := c.get(`SELECT tips FROM sessions WHERE workflow_id = ?`, []any{workflowID}, []any{&body}); err != nil {
+		return nil, err
+	}
+	var tips []string
+	return tips, decode(body, &tips)
+}
+
+func (c *conn) moveTips(workflowID string, r *session.Record) error {
+	tips, err := c.tips(workflowID)
+	if err != nil {
+		return err
+	}
+	tips = slices.DeleteFunc(tips, func(id string) bool { return slices.Contains(r.Parents, id) })
+	body, err := encode(append(tips, r.ID))
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(`UPDATE sessions SET tips = ?, updated = ? WHERE workflow_id = ?`, body, c.now, workflowID)
+	return err
+}
+
+// Timeline implements [session.Log].
+func (s *Store) Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*session.Record, error) {
+	c := s.read(ctx)
+	row, err := c.session(owner, id)
+	if err != nil {
+		return nil, err
+	}
+	tips, err := c.tips(row.WorkflowID)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.events(row.WorkflowID, nil)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]*session.Record, len(all))
+	for _, r := range all {
+		byID[r.ID] = r
+	}
+	view, _ := session.Ancestors(byID, tips)
+	return slices.DeleteFunc(view, func(r *session.Record) bool { return r.Seq <= after }), nil
+}

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"tarry/auth"
+	"tarry/auth/oauth"
+)
+
+// flowBody is the part of a flow that needs no column of its own; it holds no secret.
+type flowBody struct {
+	Provider    auth.Provider `json:"provider"`
+	Client      auth.Client   `json:"client"`
+	RedirectURI string        `json:"redirect_uri"`
+	Scopes      []string      `json:"scopes"`
+	Resource    string        `json:"resource"`
+}
+
+const flowColumns = `state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed`
+
+func scanFlow(scan func(...any) error) (oauth.Flow, error) {
+	var f oauth.Flow
+	var body string
+	var created, expires, lease int64
+	err := scan(&f.StateHash, &f.Request, &f.Owner.App, &f.Owner.User, &f.Status, &f.CookieHash, &f.Verifier, &f.Nonce, &f.Code, &f.ClientSecret, &body, &created, &expires, &lease, &f.Resumed)
+	if err != nil {
+		return f, err
+	}
+	var b flowBody
+	if err := decode(body, &b); err != nil {
+		return f, err
+	}
+	f.Provider, f.Client, f.RedirectURI, f.Scopes, f.Resource = b.Provider, b.Client, b.RedirectURI, b.Scopes, b.Resource
+	f.Created, f.Expires, f.Lease = at(created), at(expires), at(lease)
+	return f, nil
+}
+
+func (c *conn) flows(where string, args ...any) ([]oauth.Flow, error) {
+	return collect(c, `SELECT `+flowColumns+` FROM flows WHERE `+where, args, scanFlow)
+}
+
+func (c *conn) flow(stateHash string) (oauth.Flow, error) {
+	found, err := c.flows(`state_hash = ?`, stateHash)
+	switch {
+	case err != nil:
+		return oauth.Flow{}, err
+	case len(found) == 0:
+		return oauth.Flow{}, oauth.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// BeginFlow implements [oauth.Store].
+func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
+	body, err := encode(flowBody{f.Provider, f.Client, f.RedirectURI, f.Scopes, f.Resource})
+	if err != nil {
+		return err
+	}
+	return s.tx(ctx, func(c *conn) error {
+		r, err := c.request(f.Request)
+		if err != nil {
+			return err
+		}
+		if r.Status != auth.StatusPending || r.Owner != f.Owner {
+			return oauth.ErrConflict
+		}
+		var n int
+		if err := c.get(`SELECT COUNT(*) FROM flows WHERE request = ? AND status = 'live' AND expires > ?`, []any{f.Request, c.now}, []any{&n}); err != nil {
+			return err
+		}
+		if n >= live {
+			return oauth.ErrTooMany
+		}
+		if _, err := c.exec(`INSERT INTO flows (state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed)
+			VALUES (?, ?, ?, ?, 'live', ?, ?, ?, NULL, ?, ?, ?, ?, 0, 0)`,
+			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires)); err != nil {
+			return err
+		}
+		return c.audit(r.Owner, r.Session, r.ID, auditOpened, "")
+	})
+}
+
+// Flow implements [oauth.Store].
+func (s *Store) Flow(ctx context.Context, stateHash string) (oauth.Flow, error) {
+	return s.read(ctx).flow(stateHash)
+}
+
+// Refuse implements [oauth.Store].
+func (s *Store) Refuse(ctx context.Context, stateHash, reason, codeHash string) error {
+	return s.tx(ctx, func(c *conn) error {
+		f, r, err := c.flowAndRequest(stateHash)
+		if err != nil {
+			return err
+		}
+		if codeHash != "" {
+			if _, err := c.exec(`INSERT INTO refused_codes (state_hash, code_hash) VALUES (?, ?) ON CONFLICT (state_hash, code_hash) DO NOTHING`, f.StateHash, codeHash); err != nil {
+				return err
+			}
+		}
+		return c.audit(r.Owner, r.Session, r.ID, auditRefused, reason)
+	})
+}
+
+func (c *conn) flowAndRequest(stateHash string) (oauth.Flow, auth.Request, error) {
+	f, err := c.flow(stateHash)
+	if err != nil {
+		return f, auth.Request{}, err
+	}
+	r, err := c.request(f.Request)
+	return f, r, err
+}
+
+// StartExchange implements [oauth.Store].
+func (s *Store) StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Time) (f oauth.Flow, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		var refused int
+		if err := c.get(`SELECT COUNT(*) FROM refused_codes WHERE state_hash = ? AND code_hash = ?`, []any{stateHash, codeHash}, []any{&refused}); err != nil {
+			return err
+		}
+		if refused > 0 {
+			return oauth.ErrConflict
+		}
+		return c.exchange(stateHash, &f, `UPDATE flows SET status = 'exchanging', code = ?, lease = ? WHERE state_hash = ? AND status = 'live' AND expires > ?`,
+			`UPDATE requests SET status = 'exchanging' WHERE id = ? AND status = 'pending'`, code, micros(lease), stateHash, c.now)
+	})
+	return f, err
+}
+
+// Resume implements [oauth.Store].
+func (s *Store) Resume(ctx context.Context, stateHash string, lease time.Time) (f oauth.Flow, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		return c.exchange(stateHash, &f, `UPDATE flows SET resumed = 1, lease = ? WHERE state_hash = ? AND status = 'exchanging' AND resumed = 0 AND lease < ?`,
+			`UPDATE requests SET status = 'exchanging' WHERE id = ? AND status = 'exchanging'`, micros(lease), stateHash, c.now)
+	})
+	return f, err
+}
+
+// exchange moves flow and request together, or neither.
+func (c *conn) exchange(stateHash string, f *oauth.Flow, flow, request string, args ...any) error {
+	n, err := c.exec(flow, args...)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return oauth.ErrConflict
+	}
+	if *f, err = c.flow(stateHash); err != nil {
+		return err
+	}
+	if n, err = c.exec(request, f.Request); err == nil && n == 0 {
+		return oauth.ErrConflict
+	}
+	return err
+}
+
+// Interrupted implements [oauth.Store]. A flow whose one retry was interrupted too is listed, to be reopened.
+func (s *Store) Interrupted(ctx context.Context, limit int) ([]oauth.Flow, error) {
+	c := s.read(ctx)
+	return c.flows(`status = 'exchanging' AND lease < ? ORDER BY lease LIMIT ?`, c.now, limit)
+}
+
+// Reopen implements [oauth.Store].
+func (s *Store) Reopen(ctx context.Context, stateHash, reason string) error {
+	return s.tx(ctx, func(c *conn) error {
+		_, r, err := c.flowAndRequest(stateHash)
+		if err != nil {
+			return err
+		}
+		if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE state_hash = ?`, stateHash); err != nil {
+			return err
+		}
+		if _, err := c.exec(`UPDATE requests SET status = 'pending' WHERE id = ? AND status = 'exchanging'`, r.ID); err != nil {
+			return err
+		}
+		return c.audit(r.Owner, r.Session, r.ID, auditReopened, reason)
+	})
+}
+
+// Deny implements [oauth.Store].
+func (s *Store) Deny(ctx context.Context, stateHash, reason string) error {
+	return s.tx(ctx, func(c *conn) error {
+		_, r, err := c.flowAndRequest(stateHash)
+		if err != nil {
+			return err
+		}
+		if !r.Status.Open() {
+			return oauth.ErrConflict
+		}
+		if err := c.end(r, auth.StatusDenied, reason); err != nil {
+			return err
+		}
+		return c.tell(r, auth.StatusDenied)
+	})
+}

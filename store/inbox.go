@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"tarry/agent"
+	"tarry/session"
+)
+
+// signalMessage and signalResolved are wire's permanent names; store does not import wire.
+const (
+	signalMessage  = "tarry.message"
+	signalResolved = "tarry.resolved"
+)
+
+// Post implements [session.Log]. The message and the nudge that announces it are one transaction: what was accepted is
+// processed, also when the caller dies before it could signal.
+func (s *Store) Post(ctx context.Context, owner agent.Owner, id, definition, mode string, m session.Message) error {
+	m.Event.Actions.StateDelta = session.ClientDelta(m.StateDelta)
+	body, err := encode(m.Event)
+	if err != nil {
+		return err
+	}
+	return s.tx(ctx, func(c *conn) error {
+		row, err := c.session(owner, id)
+		if err != nil {
+			return err
+		}
+		if row.Closed {
+			return session.ErrClosed
+		}
+		if row.Definition == "" {
+			if _, err := c.exec(`UPDATE sessions SET definition = ?, mode = ? WHERE workflow_id = ?`, definition, mode, row.WorkflowID); err != nil {
+				return err
+			}
+		}
+		if _, err := c.exec(`INSERT INTO inbox (id, workflow_id, invocation, body, event, created) VALUES (?, ?, ?, ?, '', ?)`,
+			m.ID, row.WorkflowID, m.Invocation, body, c.now); err != nil {
+			return err
+		}
+		if _, err := c.exec(`INSERT INTO invocations (id, workflow_id, status, denied, created, ended) VALUES (?, ?, 'queued', 0, ?, 0)`,
+			m.Invocation, row.WorkflowID, c.now); err != nil {
+			return err
+		}
+		if _, err := c.exec(`UPDATE sessions SET status = CASE WHEN status IN ('', 'idle') THEN 'running' ELSE status END, updated = ? WHERE workflow_id = ?`, c.now, row.WorkflowID); err != nil {
+			return err
+		}
+		return c.send(row.WorkflowID, signalMessage, m.ID, map[string]string{"inbox": m.ID})
+	})
+}
+
+// Take implements [session.Log].
+func (s *Store) Take(ctx context.Context, row session.Session, run, eventID string, heads []string) (r *session.Record, inbox string, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		r, inbox, err = c.take(row, run, eventID, heads)
+		return err
+	})
+	return r, inbox, err
+}
+
+func (c *conn) take(row session.Session, run, eventID string, heads []string) (*session.Record, string, error) {
+	type item struct{ id, invocation, body string }
+	scan := func(scan func(...any) error) (item, error) {
+		var i item
+		return i, scan(&i.id, &i.invocation, &i.body)
+	}
+	items, err := collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = ?`, []any{row.WorkflowID, eventID}, scan)
+	if err == nil && len(items) == 0 {
+		items, err = collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = '' ORDER BY seq LIMIT 1`, []any{row.WorkflowID}, scan)
+	}
+	if err != nil || len(items) == 0 {
+		return nil, "", err
+	}
+	next := items[0]
+	if heads == nil {
+		if heads, err = c.tips(row.WorkflowID); err != nil {
+			return nil, "", err
+		}
+	}
+	e := session.NewEvent{Parents: heads, Kind: session.KindUser}
+	if err := decode(next.body, &e.Event); err != nil {
+		return nil, "", err
+	}
+	e.ID, e.InvocationID, e.Author = eventID, next.invocation, agent.UserAuthor
+	records, err := c.append(row, session.Append{Run: run, Events: []session.NewEvent{e}, Status: "running"})
+	if err != nil {
+		return nil, "", fmt.Errorf("append message: %w", err)
+	}
+	for _, update := range []struct {
+		query string
+		args  []any
+	}{
+		{`UPDATE inbox SET event = ? WHERE id = ?`, []any{eventID, next.id}},
+		{`UPDATE invocations SET status = 'running' WHERE id = ? AND status = 'queued'`, []any{next.invocation}},
+		{`UPDATE sessions SET invocation = ? WHERE workflow_id = ?`, []any{next.invocation, row.WorkflowID}},
+	} {
+		if _, err := c.exec(update.query, update.args...); err != nil {
+			return nil, "", err
+		}
+	}
+	return records[0], next.id, c.acted(next.id)
+}

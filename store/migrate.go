@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS //nolint:gochecknoglobals // embed needs a variable; it is read only
+
+// migrate applies what is missing. Several processes may start at once: SQLite lets one of them write, the others find
+// the work done when they try again.
+func (s *Store) migrate(ctx context.Context) error {
+	files, err := s.migrations()
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.Dialect(s.d.name), s.db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	const tries = 20
+	for i := range tries {
+		if _, err = provider.Up(ctx); err == nil {
+			return nil
+		}
+		wait := time.NewTimer(time.Duration(i+1) * 50 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return fmt.Errorf("migrate: %w", errors.Join(err, ctx.Err()))
+		case <-wait.C:
+		}
+	}
+	return fmt.Errorf("migrate: %w", err)
+}
+
+// migrations renders the one SQL text for the dialect.
+func (s *Store) migrations() (fs.FS, error) {
+	out := fstest.MapFS{}
+	entries, err := migrationFiles.ReadDir("migrations")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	for _, e := range entries {
+		body, err := migrationFiles.ReadFile("migrations/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read migrations: %w", err)
+		}
+		text := strings.ReplaceAll(string(body), "{{serial}}", s.d.serial)
+		out[e.Name()] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return out, nil
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+
+	"tarry/auth/oauth"
+)
+
+func (c *conn) registrations(issuer, redirectURI string) ([]oauth.Registration, error) {
+	return collect(c, `SELECT issuer, redirect_uri, client_id, secret, auth, created, expires FROM registrations WHERE issuer = ? AND redirect_uri = ?`,
+		[]any{issuer, redirectURI}, func(scan func(...any) error) (r oauth.Registration, err error) {
+			var created, expires int64
+			err = scan(&r.Issuer, &r.RedirectURI, &r.ClientID, &r.Secret, &r.Auth, &created, &expires)
+			r.Created, r.Expires = at(created), at(expires)
+			return r, err
+		})
+}
+
+// Registration implements [oauth.Store].
+func (s *Store) Registration(ctx context.Context, issuer, redirectURI string) (oauth.Registration, error) {
+	found, err := s.read(ctx).registrations(issuer, redirectURI)
+	switch {
+	case err != nil:
+		return oauth.Registration{}, err
+	case len(found) == 0:
+		return oauth.Registration{}, oauth.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// Register implements [oauth.Store].
+func (s *Store) Register(ctx context.Context, r oauth.Registration) (out oauth.Registration, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		if _, err := c.exec(`INSERT INTO registrations (issuer, redirect_uri, client_id, secret, auth, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (issuer, redirect_uri) DO NOTHING`, r.Issuer, r.RedirectURI, r.ClientID, r.Secret, r.Auth, c.now, micros(r.Expires)); err != nil {
+			return err
+		}
+		found, err := c.registrations(r.Issuer, r.RedirectURI)
+		if err != nil {
+			return err
+		}
+		out = found[0]
+		return nil
+	})
+	return out, err
+}
+
+// Unregister implements [oauth.Store].
+func (s *Store) Unregister(ctx context.Context, issuer, redirectURI, clientID string) error {
+	_, err := s.read(ctx).exec(`DELETE FROM registrations WHERE issuer = ? AND redirect_uri = ? AND client_id = ?`, issuer, redirectURI, clientID)
+	return err
+}
+
+// Callback implements [oauth.Store].
+func (s *Store) Callback(ctx context.Context, digest string) (issuer string, err error) {
+	err = s.read(ctx).get(`SELECT issuer FROM callbacks WHERE digest = ?`, []any{digest}, []any{&issuer})
+	if missing(err) {
+		return "", oauth.ErrNotFound
+	}
+	return issuer, err
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"tarry/agent"
+	"tarry/auth"
+	"tarry/auth/oauth"
+	"tarry/session"
+)
+
+var _ oauth.Store = (*Store)(nil)
+
+const requestColumns = `id, app, usr, session, workflow_id, invocation, agent, call, need, status, correlator, deadline, created, ended`
+
+func scanRequest(scan func(...any) error) (auth.Request, error) {
+	var r auth.Request
+	var need string
+	var deadline, created, ended int64
+	err := scan(&r.ID, &r.Owner.App, &r.Owner.User, &r.Session, &r.WorkflowID, &r.Invocation, &r.Agent, &r.Call, &need, &r.Status, &r.Correlator, &deadline, &created, &ended)
+	if err != nil {
+		return r, err
+	}
+	r.Deadline, r.Created, r.Ended = at(deadline), at(created), at(ended)
+	return r, decode(need, &r.Need)
+}
+
+func (c *conn) requests(where string, args ...any) ([]auth.Request, error) {
+	return collect(c, `SELECT `+requestColumns+` FROM requests WHERE `+where, args, scanRequest)
+}
+
+func (c *conn) request(id string) (auth.Request, error) {
+	found, err := c.requests(`id = ?`, id)
+	switch {
+	case err != nil:
+		return auth.Request{}, err
+	case len(found) == 0:
+		return auth.Request{}, oauth.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// lockSlot makes Ask and Commit take turns: without it a grant that lands between "is there a token" and "there is an
+// open request" would wake nobody.
+func (c *conn) lockSlot(slot auth.Slot) error {
+	body, err := encode(slot)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(`INSERT INTO slots (id, body, touched) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET touched = excluded.touched`, slot.ID(), body, c.now)
+	return err
+}
+
+// Ask opens a request: the row, the event that asks, and the mark on the call are one transaction under the slot's lock.
+// It asks nobody when the credential is there already, when the person has refused the same login in this invocation, or
+// when an open request of the session covers the need.
+func (s *Store) Ask(ctx context.Context, a session.Append, r auth.Request) (asked auth.Asked, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		row, err := c.session(a.Owner, a.Session)
+		if err != nil {
+			return err
+		}
+		asked, err = c.ask(row, a, r)
+		return err
+	})
+	return asked, err
+}
+
+func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.Asked, error) {
+	if err := c.lockSlot(r.Need.Slot); err != nil {
+		return auth.Asked{}, err
+	}
+	slot := r.Need.Slot.ID()
+	same, err := c.requests(`slot = ? AND workflow_id = ?`, slot, row.WorkflowID)
+	if err != nil {
+		return auth.Asked{}, err
+	}
+	for _, old := range same {
+		switch {
+		case old.ID == r.ID: // a retried attempt
+			return c.asked(row, a, old, true)
+		case old.Invocation == r.Invocation && (old.Status == auth.StatusDenied || old.Status == auth.StatusExpired) && auth.Covers(r.Need.Scopes, old.Need.Scopes):
+			return auth.Asked{Request: old, Denied: true}, nil
+		}
+	}
+	if granted, err := c.granted(slot, r.Need); err != nil || granted {
+		return auth.Asked{Granted: granted}, err
+	}
+	for _, old := range same {
+		if old.Status.Open() && old.Invocation == r.Invocation && auth.Covers(old.Need.Scopes, r.Need.Scopes) && old.Need.Refused >= r.Need.Refused {
+			return c.asked(row, a, old, false)
+		}
+	}
+	return c.openRequest(row, a, r, slot)
+}
+
+func (c *conn) granted(slot string, need auth.Need) (bool, error) {
+	found, err := c.grants(`slot = ?`, slot)
+	return err == nil && slices.ContainsFunc(found, func(g oauth.Grant) bool {
+		return g.Version > need.Refused && auth.Covers(g.Scopes, need.Scopes) && (g.Expires.IsZero() || len(g.Refresh) > 0 || micros(g.Expires) > c.now)
+	}), err
+}
+
+func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request, slot string) (auth.Asked, error) {
+	need, err := encode(r.Need)
+	if err != nil {
+		return auth.Asked{}, err
+	}
+	r.Status, r.Created = auth.StatusPending, at(c.now)
+	if _, err := c.append(row, a); err != nil {
+		return auth.Asked{}, err
+	}
+	if _, err := c.exec(`INSERT INTO requests (id, app, usr, session, workflow_id, invocation, agent, call, slot, need, event, status, correlator, deadline, created, ended)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+		r.ID, r.Owner.App, r.Owner.User, row.ID, row.WorkflowID, r.Invocation, r.Agent, r.Call, slot, need, a.Events[0].ID, string(r.Status), r.Correlator, micros(r.Deadline), c.now); err != nil {
+		return auth.Asked{}, err
+	}
+	if _, err := c.exec(`INSERT INTO callbacks (digest, issuer) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING`, oauth.CallbackDigest(r.Need.Provider.Issuer), r.Need.Provider.Issuer); err != nil {
+		return auth.Asked{}, err
+	}
+	if err := c.audit(r.Owner, row.ID, r.ID, auditAsked, r.Need.Toolset+"/"+r.Need.Tool); err != nil {
+		return auth.Asked{}, err
+	}
+	return c.asked(row, a, r, true)
+}
+
+// asked ties the call to the request and gives its mark back: nothing was executed.
+func (c *conn) asked(row session.Session, a session.Append, r auth.Request, own bool) (auth.Asked, error) {
+	out := auth.Asked{Request: r}
+	if err := c.get(`SELECT event FROM requests WHERE id = ?`, []any{r.ID}, []any{&out.Event}); err != nil {
+		return out, err
+	}
+	for _, call := range a.Calls {
+		if _, err := c.exec(`UPDATE calls SET started = 0, asking = ?, asked = asked + 1 WHERE id = ? AND workflow_id = ?`, out.Event, call.ID, row.WorkflowID); err != nil {
+			return out, err
+		}
+	}
+	if !own {
+		return out, nil
+	}
+	return out, c.acted(a.Acted)
+}
+
+// Request implements [oauth.Store].
+func (s *Store) Request(ctx context.Context, id string, access auth.Access) (auth.Request, error) {
+	r, err := s.read(ctx).request(id)
+	if err == nil && !access(r.Owner) {
+		return auth.Request{}, oauth.ErrNotFound
+	}
+	return r, err
+}
+
+// Requests implements [oauth.Store].
+func (s *Store) Requests(ctx context.Context, owner agent.Owner, onlyOpen bool, limit int) ([]auth.Request, error) {
+	where := `app = ? AND usr = ?`
+	if onlyOpen {
+		where += ` AND status IN ('pending', 'exchanging')`
+	}
+	return s.read(ctx).requests(where+` ORDER BY seq DESC LIMIT ?`, owner.App, owner.User, limit)
+}
+
+// CloseRequest ends a request at its deadline. It may find that the login came first: the status that it returns is the
+// row's.
+func (s *Store) CloseRequest(ctx context.Context, row session.Session, id string) (status auth.Status, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		r, err := c.request(id)
+		if err != nil {
+			return err
+		}
+		if r.WorkflowID != row.WorkflowID {
+			return oauth.ErrNotFound
+		}
+		if err := c.lockSlot(r.Need.Slot); err != nil {
+			return err
+		}
+		status = r.Status
+		if status != auth.StatusPending { // exchanging too: the code is on its way, the exchange ends in seconds
+			return nil
+		}
+		status = auth.StatusExpired
+		return c.end(r, status, "deadline")
+	})
+	return status, err
+}
+
+// end closes an open request; the caller has checked that it is open and tells the run if it must.
+func (c *conn) end(r auth.Request, status auth.Status, detail string) error {
+	if _, err := c.exec(`UPDATE requests SET status = ?, ended = ? WHERE id = ? AND status IN ('pending', 'exchanging')`, string(status), c.now, r.ID); err != nil {
+		return err
+	}
+	if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE request = ?`, r.ID); err != nil {
+		return err
+	}
+	return c.audit(r.Owner, r.Session, r.ID, string(status), detail)
+}
+
+// tell writes the message that wakes the run.
+func (c *conn) tell(r auth.Request, status auth.Status) error {
+	return c.send(r.WorkflowID, signalResolved, r.ID, map[string]string{"request": r.ID, "outcome": string(status)})
+}
+
+// cancelRequests ends what an ended invocation still asked for, and the messages that nobody will act on.
+func (c *conn) cancelRequests(workflowID, invocation string) error {
+	all, err := c.requests(`workflow_id = ? AND invocation = ?`, workflowID, invocation)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.Status.Open() {
+			if err := c.end(r, auth.StatusCancelled, "invocation ended"); err != nil {
+				return err
+			}
+		}
+		if err := c.acted(r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"tarry/agent"
+	"tarry/session"
+)
+
+var _ session.Log = (*Store)(nil)
+
+const sessionColumns = `workflow_id, app, usr, id, definition, mode, initial, status, invocation, closed, created, updated`
+
+func scanSession(scan func(...any) error) (session.Session, error) {
+	var s session.Session
+	var initial string
+	var created, updated int64
+	err := scan(&s.WorkflowID, &s.Owner.App, &s.Owner.User, &s.ID, &s.Definition, &s.Mode, &initial, &s.Status, &s.Invocation, &s.Closed, &created, &updated)
+	if err != nil {
+		return s, err
+	}
+	s.Created, s.Updated = at(created), at(updated)
+	return s, decode(initial, &s.Initial)
+}
+
+// Create implements [session.Log].
+func (s *Store) Create(ctx context.Context, n session.Session) error {
+	if err := n.Owner.Validate(); err != nil {
+		return fmt.Errorf("create session: %w", err)
+	}
+	initial, err := encode(n.Initial)
+	if err != nil {
+		return err
+	}
+	return s.tx(ctx, func(c *conn) error {
+		_, err := c.exec(`INSERT INTO sessions (workflow_id, app, usr, id, definition, mode, initial, status, invocation, run, tips, closed, created, updated)
+			VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '', '[]', 0, ?, ?)`,
+			n.WorkflowID, n.Owner.App, n.Owner.User, n.ID, n.Definition, n.Mode, initial, c.now, c.now)
+		if s.d.unique(err) {
+			return session.ErrExists
+		}
+		return err
+	})
+}
+
+// Session implements [session.Log].
+func (s *Store) Session(ctx context.Context, owner agent.Owner, id string) (session.Session, error) {
+	return s.read(ctx).session(owner, id)
+}
+
+func (c *conn) session(owner agent.Owner, id string) (session.Session, error) {
+	return c.oneSession(`app = ? AND usr = ? AND id = ?`, owner.App, owner.User, id)
+}
+
+// ByWorkflow implements [session.Log].
+func (s *Store) ByWorkflow(ctx context.Context, workflowID string) (session.Session, error) {
+	return s.read(ctx).oneSession(`workflow_id = ?`, workflowID)
+}
+
+func (c *conn) oneSession(where string, args ...any) (session.Session, error) {
+	found, err := collect(c, `SELECT `+sessionColumns+` FROM sessions WHERE `+where, args, scanSession)
+	if err != nil {
+		return session.Session{}, err
+	}
+	if len(found) == 0 {
+		return session.Session{}, session.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// Sessions implements [session.Log].
+func (s *Store) Sessions(ctx context.Context, owner agent.Owner, limit int) ([]session.Session, error) {
+	return collect(s.read(ctx), `SELECT `+sessionColumns+` FROM sessions WHERE app = ? AND usr = ? ORDER BY seq DESC LIMIT ?`,
+		[]any{owner.App, owner.User, limit}, scanSession)
+}
+
+// Delete implements [session.Log]. Grants and audit rows stay: they are the person's, not the session's.
+func (s *Store) Delete(ctx context.Context, owner agent.Owner, id string) error {
+	return s.tx(ctx, func(c *conn) error {
+		row, err := c.session(owner, id)
+		if err != nil {
+			return err
+		}
+		for _, table := range []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "listings", "requests", "outbox"} {
+			if _, err := c.exec(`DELETE FROM `+table+` WHERE workflow_id = ?`, row.WorkflowID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SetStatus implements [session.Log].
+func (s *Store) SetStatus(ctx context.Context, row session.Session, run, status string) error {
+	return s.tx(ctx, func(c *conn) error {
+		if current, err := c.current(row.WorkflowID, run); err != nil || !current {
+			return err
+		}
+		_, err := c.exec(`UPDATE sessions SET status = ?, updated = ? WHERE workflow_id = ?`, status, c.now, row.WorkflowID)
+		return err
+	})
+}
+
+// current says whether run is the session's newest. A run is seen for the first time when it becomes current; one that
+// was seen before and is not current has been replaced, by a reset or by continuing as new.
+func (c *conn) current(workflowID, run string) (bool, error) {
+	var newest string
+	if err := c.get(`SELECT run FROM sessions WHERE workflow_id = ?`, []any{workflowID}, []any{&newest}); err != nil {
+		if missing(err) {
+			return false, session.ErrNotFound
+		}
+		return false, err
+	}
+	if newest == run {
+		return true, nil
+	}
+	fresh, err := c.exec(`INSERT INTO runs (workflow_id, run) VALUES (?, ?) ON CONFLICT (workflow_id, run) DO NOTHING`, workflowID, run)
+	if err != nil || fresh == 0 {
+		return false, err
+	}
+	_, err = c.exec(`UPDATE sessions SET run = ? WHERE workflow_id = ?`, run, workflowID)
+	return true, err
+}
+
+// Invocation implements [session.Log].
+func (s *Store) Invocation(ctx context.Context, owner agent.Owner, id string) (session.Invocation, error) {
+	found, err := collect(s.read(ctx), `SELECT i.id, s.id, i.status, i.denied, i.created, i.ended FROM invocations i
+		JOIN sessions s ON s.workflow_id = i.workflow_id WHERE i.id = ? AND s.app = ? AND s.usr = ?`, []any{id, owner.App, owner.User},
+		func(scan func(...any) error) (session.Invocation, error) {
+			var i session.Invocation
+			var created, ended int64
+			err := scan(&i.ID, &i.Session, &i.Status, &i.Denied, &created, &ended)
+			i.Created, i.Ended = at(created), at(ended)
+			return i, err
+		})
+	switch {
+	case err != nil:
+		return session.Invocation{}, err
+	case len(found) == 0:
+		return session.Invocation{}, session.ErrNotFound
+	}
+	return found[0], nil
+}
+
+func encode(v any) (string, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encode: %w", err)
+	}
+	return string(body), nil
+}
+
+func decode(body string, v any) error {
+	if body == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(body), v); err != nil {
+		return fmt.Errorf("decode: %w", errors.Join(err))
+	}
+	return nil
+}
