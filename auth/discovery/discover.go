@@ -1,0 +1,223 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tarry/auth"
+)
+
+// Discoverer reads metadata. It is safe for concurrent use and keeps nothing.
+type Discoverer struct {
+	// HTTP is the guarded client: every address here comes from somebody else.
+	HTTP *http.Client
+	// AllowLoopback permits plain http to loopback, for development and tests.
+	AllowLoopback bool
+}
+
+// Found is who gives the credential for a server.
+type Found struct {
+	// Resource is the server's identifier as its metadata writes it.
+	Resource string
+	// Scopes are those to ask for: the challenge's, else all that the resource's metadata lists, else none.
+	Scopes []string
+	// Challenged says that Scopes come from the challenge and so are what the server insists on.
+	Challenged bool
+	Provider   auth.Provider
+}
+
+// maxServers bounds how many of a resource's authorization servers are tried.
+const maxServers = 5
+
+// Server discovers what the MCP server at the given URL asked for with WWW-Authenticate headers; there may be none. A
+// wanted issuer, if any, must be among those that the server names. Errors are [auth.ErrUnavailable] or
+// [auth.ErrMisconfigured].
+func (d *Discoverer) Server(ctx context.Context, server string, wwwAuthenticate []string, issuer string) (Found, error) {
+	challenge, _ := BearerChallenge(wwwAuthenticate)
+	meta, err := d.resource(ctx, server, challenge.ResourceMetadata)
+	if err != nil {
+		return Found{}, err
+	}
+	out := Found{Resource: meta.Resource, Scopes: challenge.Scopes, Challenged: len(challenge.Scopes) > 0}
+	if !out.Challenged {
+		out.Scopes = cleanScopes(meta.ScopesSupported)
+	}
+	servers := meta.AuthorizationServers
+	if issuer != "" {
+		servers = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return !sameBut(s, issuer) })
+		if len(servers) == 0 {
+			return Found{}, fmt.Errorf("%w: %s does not name the issuer that the definition expects", auth.ErrMisconfigured, Host(server))
+		}
+	}
+	var last error
+	for i, s := range servers {
+		if i == maxServers {
+			break
+		}
+		out.Provider, err = d.provider(ctx, s, true)
+		if err == nil {
+			return out, nil
+		}
+		if errors.Is(err, auth.ErrUnavailable) {
+			return Found{}, err // going on would make the choice a matter of luck
+		}
+		last = err
+	}
+	return Found{}, last
+}
+
+// Issuer discovers the provider with the given issuer by OpenID Connect Discovery or RFC 8414.
+func (d *Discoverer) Issuer(ctx context.Context, issuer string) (auth.Provider, error) {
+	return d.provider(ctx, issuer, false)
+}
+
+type resourceMetadata struct {
+	Resource             string   `json:"resource"`
+	AuthorizationServers []string `json:"authorization_servers"`
+	ScopesSupported      []string `json:"scopes_supported"`
+}
+
+const resourceWellKnown = "/.well-known/oauth-protected-resource"
+
+// resource finds the protected resource metadata: where the challenge says, else inserted before the path, else at the
+// root.
+func (d *Discoverer) resource(ctx context.Context, server, named string) (resourceMetadata, error) {
+	u, ok := parse(server)
+	if !ok {
+		return resourceMetadata{}, fmt.Errorf("%w: server URL is not http(s)", auth.ErrMisconfigured)
+	}
+	root := origin(u) + resourceWellKnown
+	places := []string{root}
+	if path := strings.TrimSuffix(u.EscapedPath(), "/"); path != "" {
+		places = []string{root + path, root}
+	}
+	if named != "" {
+		// A document elsewhere could name somebody else's server as ours.
+		if o, ok := Origin(named); !ok || o != origin(u) {
+			return resourceMetadata{}, fmt.Errorf("%w: %s names resource metadata of another origin", auth.ErrMisconfigured, u.Host)
+		}
+		places = []string{named}
+	}
+	for _, place := range places {
+		var meta resourceMetadata
+		err := d.get(ctx, place, &meta)
+		if errors.Is(err, errAbsent) {
+			continue
+		}
+		if err != nil {
+			return resourceMetadata{}, err
+		}
+		return meta, checkResource(meta, server, place == root || place == root+"/")
+	}
+	return resourceMetadata{}, fmt.Errorf("%w: %s asks for a login but has no protected resource metadata; "+
+		"write its provider's endpoints into the definition (type oauth2)", auth.ErrMisconfigured, u.Host)
+}
+
+// checkResource is RFC 9728 section 3.3: a document speaks for the URL that it belongs to, or, at the root, for the
+// whole origin.
+func checkResource(meta resourceMetadata, server string, root bool) error {
+	u, _ := parse(server)
+	fits := slices.Contains(Resources(server), meta.Resource)
+	if fits && !root && u.EscapedPath() != "" && u.EscapedPath() != "/" && sameBut(meta.Resource, origin(u)) {
+		fits = false
+	}
+	switch {
+	case !fits:
+		return fmt.Errorf("%w: the resource metadata of %s is about another resource", auth.ErrMisconfigured, u.Host)
+	case len(meta.AuthorizationServers) == 0:
+		return fmt.Errorf("%w: the resource metadata of %s names no authorization server", auth.ErrMisconfigured, u.Host)
+	}
+	return nil
+}
+
+type serverMetadata struct {
+	Issuer                string   `json:"issuer"`
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"`
+	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
+	ScopesSupported       []string `json:"scopes_supported"`
+	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
+	IssParameter          bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// provider reads authorization server metadata; pkce refuses servers that do not promise S256 (MCP authorization).
+func (d *Discoverer) provider(ctx context.Context, issuer string, pkce bool) (auth.Provider, error) {
+	u, ok := parse(issuer)
+	if !ok || !usable(issuer, d.AllowLoopback) || u.RawQuery != "" {
+		return auth.Provider{}, fmt.Errorf("%w: issuer is not an https URL without query", auth.ErrMisconfigured)
+	}
+	foreign := false
+	for _, place := range wellKnown(u) {
+		var meta serverMetadata
+		err := d.get(ctx, place, &meta)
+		if errors.Is(err, errAbsent) {
+			continue
+		}
+		if err != nil {
+			return auth.Provider{}, err
+		}
+		// RFC 8414 section 3.3: metadata of another issuer must not be used. It may be a catch-all's, so look on.
+		if !sameBut(meta.Issuer, issuer) {
+			foreign = true
+			continue
+		}
+		return d.check(meta, u.Host, pkce)
+	}
+	if foreign {
+		return auth.Provider{}, fmt.Errorf("%w: the metadata of %s names another issuer", auth.ErrMisconfigured, u.Host)
+	}
+	return auth.Provider{}, fmt.Errorf("%w: %s publishes no authorization server metadata", auth.ErrMisconfigured, u.Host)
+}
+
+// wellKnown lists where the metadata of an issuer can be, in the order that the MCP specification sets.
+func wellKnown(u *url.URL) []string {
+	base, path := origin(u), strings.TrimSuffix(u.EscapedPath(), "/")
+	out := []string{base + "/.well-known/oauth-authorization-server" + path, base + "/.well-known/openid-configuration" + path}
+	if path != "" {
+		out = append(out, base+path+"/.well-known/openid-configuration")
+	}
+	return out
+}
+
+func (d *Discoverer) check(meta serverMetadata, host string, pkce bool) (auth.Provider, error) {
+	bad := func(what string) (auth.Provider, error) {
+		return auth.Provider{}, fmt.Errorf("%w: %s: %s", auth.ErrMisconfigured, host, what)
+	}
+	for _, e := range []struct {
+		name, url string
+		required  bool
+	}{
+		{"authorization endpoint", meta.AuthorizationEndpoint, true},
+		{"token endpoint", meta.TokenEndpoint, true},
+		{"registration endpoint", meta.RegistrationEndpoint, false},
+		{"revocation endpoint", meta.RevocationEndpoint, false},
+	} {
+		switch {
+		case e.url == "" && e.required:
+			return bad("metadata has no " + e.name)
+		case e.url != "" && !usable(e.url, d.AllowLoopback):
+			return bad(e.name + " is not an https URL")
+		}
+	}
+	if pkce && !slices.Contains(meta.ChallengeMethods, "S256") {
+		return bad("metadata does not promise PKCE with S256")
+	}
+	return auth.Provider{
+		Issuer:                meta.Issuer,
+		AuthorizationEndpoint: meta.AuthorizationEndpoint,
+		TokenEndpoint:         meta.TokenEndpoint,
+		RegistrationEndpoint:  meta.RegistrationEndpoint,
+		RevocationEndpoint:    meta.RevocationEndpoint,
+		IssAdvertised:         meta.IssParameter,
+		Discovered:            true,
+		AuthMethods:           cleanScopes(meta.AuthMethods),
+		Scopes:                cleanScopes(meta.ScopesSupported),
+	}, nil
+}
