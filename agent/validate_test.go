@@ -1,0 +1,166 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tarry/agent"
+)
+
+// planner is a valid definition: a loop of two agents, one with a toolset. Tests change their copy.
+func planner() *agent.Definition {
+	return &agent.Definition{App: "planner", Root: &agent.Agent{
+		Name: "loop", Kind: agent.KindLoop, MaxIterations: 5, Model: "gemini/gemini-2.5-flash",
+		SubAgents: []*agent.Agent{
+			{
+				Name: "planner", Kind: agent.KindLLM, Instruction: "Plan {topic}.", OutputKey: "plan",
+				GenerateContentConfig: json.RawMessage(`{"temperature":0.1}`),
+				Tools: []agent.Tool{{MCP: &agent.MCPToolset{
+					Name: "tickets", Transport: agent.TransportStreamableHTTP, URL: "https://tickets.example/mcp",
+					Headers: map[string]agent.SecretTemplate{"Authorization": "Bearer ${env:TARRY_SECRET_TICKETS}", "X-Team": "a"},
+					Auth: &agent.Auth{
+						Type: agent.AuthOAuth2, AuthorizationURL: "https://login.example/authorize", TokenURL: "https://login.example/token",
+						ClientID: "tarry", ClientSecret: "${file:tickets}", Scopes: []string{"read"}, MaxScopes: []string{"read", "write"},
+					},
+				}}},
+				Wait: agent.WaitPolicy{Deadline: 72 * time.Hour},
+			},
+			{Name: "reviewer", Kind: agent.KindLLM, Tools: []agent.Tool{{Builtin: agent.ExitLoop}, {Function: "notify"}}},
+		},
+	}}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, planner().Validate())
+	tools := func(d *agent.Definition) *agent.MCPToolset { return d.Root.SubAgents[0].Tools[0].MCP }
+	llm := func(d *agent.Definition) *agent.Agent { return d.Root.SubAgents[0] }
+	stdio := func(d *agent.Definition) *agent.MCPToolset {
+		*tools(d) = agent.MCPToolset{Name: "x", Transport: agent.TransportStdio, Command: "server"}
+		return tools(d)
+	}
+	for name, tc := range map[string]struct {
+		change func(d *agent.Definition)
+		want   string // all errors, one a line
+	}{
+		"app":           {func(d *agent.Definition) { d.App = "a/b" }, `app: app id "a/b" contains a slash, a control character or invalid UTF-8`},
+		"no root":       {func(d *agent.Definition) { d.Root = nil }, "root: the definition has no root agent"},
+		"nil agent":     {func(d *agent.Definition) { d.Root.SubAgents[0] = nil }, `agent "loop": sub_agents[0]: there is no agent`},
+		"no name":       {func(d *agent.Definition) { d.Root.SubAgents[1].Name = "" }, `agent "root.sub_agents[1]": name: "" is not an identifier (letters, digits, underscores, at most 64)`},
+		"long name":     {func(d *agent.Definition) { llm(d).Name = strings.Repeat("a", 65) }, `agent "` + strings.Repeat("a", 65) + `": name: "` + strings.Repeat("a", 65) + `" is not an identifier (letters, digits, underscores, at most 64)`},
+		"user":          {func(d *agent.Definition) { llm(d).Name = "user" }, `agent "user": name: "user" is the author of what people say; choose another name`},
+		"same name":     {func(d *agent.Definition) { llm(d).Name = "reviewer" }, `agent "reviewer": name: used twice in the tree; each agent needs a name of its own`},
+		"kind":          {func(d *agent.Definition) { llm(d).Kind = "X" }, `agent "planner": agent_class: "X" is not one of LlmAgent, LoopAgent, SequentialAgent`},
+		"no model":      {func(d *agent.Definition) { d.Root.Model = ""; d.Root.SubAgents[1].Model = "m" }, `agent "planner": model: missing; set it here or on a parent, for example gemini-2.5-flash`},
+		"contents":      {func(d *agent.Definition) { llm(d).IncludeContents = "x" }, `agent "planner": include_contents: "x" is neither "default" nor "none"`},
+		"iterations":    {func(d *agent.Definition) { llm(d).MaxIterations = 1 }, `agent "planner": max_iterations: only a LoopAgent has it`},
+		"negative":      {func(d *agent.Definition) { d.Root.MaxIterations = -1 }, `agent "loop": max_iterations: -1 is negative; leave it out to loop until a tool exits`},
+		"transfer":      {func(d *agent.Definition) { d.Root.Kind, d.Root.MaxIterations = agent.KindLLM, 0 }, `agent "loop": sub_agents: an LlmAgent cannot transfer to sub-agents yet; put it into a SequentialAgent or LoopAgent`},
+		"no children":   {func(d *agent.Definition) { d.Root.SubAgents = nil }, `agent "loop": sub_agents: a LoopAgent needs at least one`},
+		"sequence":      {func(d *agent.Definition) { d.Root.Kind = agent.KindSequential }, `agent "loop": max_iterations: only a LoopAgent has it`},
+		"loop's prompt": {func(d *agent.Definition) { d.Root.Instruction = "x" }, `agent "loop": instruction: a LoopAgent calls no model; move it to a sub-agent`},
+		"loop's tools":  {func(d *agent.Definition) { d.Root.Tools = []agent.Tool{{}} }, `agent "loop": tools: a LoopAgent calls no tools; move them to a sub-agent`},
+		"loop's wait":   {func(d *agent.Definition) { d.Root.Wait.Deadline = 1 }, `agent "loop": credential_deadline: a LoopAgent calls no model and no tools; move it to a sub-agent`},
+		"deadline":      {func(d *agent.Definition) { llm(d).Wait.Deadline = -time.Second }, `agent "planner": credential_deadline: -1s is negative; use 0 for no deadline`},
+		"config":        {func(d *agent.Definition) { llm(d).GenerateContentConfig = json.RawMessage("[]") }, `agent "planner": generate_content_config: not a JSON object`},
+		"no tool":       {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{}} }, `agent "planner": tools[0]: name exactly one tool`},
+		"two tools":     {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "exit_loop", Function: "f"}} }, `agent "planner": tools[0]: name exactly one tool`},
+		"built in":      {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "x"}} }, `agent "planner": tools[0]: there is no built-in tool "x"; there is exit_loop`},
+		"reserved":      {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: agent.RequestCredential}} }, `agent "planner": tools[0]: "adk_request_credential" is a reserved name`},
+		"twice":         {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: "f"}, {Function: "f"}} }, `agent "planner": tools[1]: f is there twice; remove one`},
+
+		"toolset name":      {func(d *agent.Definition) { tools(d).Name = "A.b" }, `agent "planner": tools[0]: toolset name "A.b" must be lower case letters, digits and underscores`},
+		"same toolset":      {func(d *agent.Definition) { llm(d).Tools = append(llm(d).Tools, llm(d).Tools[0]) }, `agent "planner": tools[1]: toolset name "tickets" is used twice`},
+		"prefix":            {func(d *agent.Definition) { tools(d).NamePrefix = "a b" }, `agent "planner": tools[0].tool_name_prefix: "a b" must be letters, digits, underscores and dashes, at most 32, and no reserved name`},
+		"timeouts":          {func(d *agent.Definition) { tools(d).Timeout, tools(d).ReadTimeout = -1, -1 }, "agent \"planner\": tools[0].timeout: -1ns is negative; leave it out for the default\nagent \"planner\": tools[0].sse_read_timeout: -1ns is negative; leave it out for the default"},
+		"transport":         {func(d *agent.Definition) { tools(d).Transport = "x" }, `agent "planner": tools[0]: transport "x" is not one of streamable_http, sse, stdio`},
+		"no url":            {func(d *agent.Definition) { tools(d).URL = "" }, `agent "planner": tools[0].url: missing`},
+		"url":               {func(d *agent.Definition) { tools(d).URL = "file:///x" }, `agent "planner": tools[0].url: "file:///x" is not an http(s) URL`},
+		"url's password":    {func(d *agent.Definition) { tools(d).URL = "ftp://a:hunter2@b" }, `agent "planner": tools[0].url: contains a user name or password; send it in headers, as a secret reference`},
+		"url with at":       {func(d *agent.Definition) { tools(d).URL = "https://b/@x?y=a@b" }, ""},
+		"http with command": {func(d *agent.Definition) { tools(d).Command = "x" }, `agent "planner": tools[0].command: only a stdio server has command, args and env`},
+		"stdio": {func(d *agent.Definition) {
+			stdio(d).Env = map[string]agent.SecretTemplate{"A": "b", "TOKEN": "${file:x}"}
+		}, ""},
+		"stdio command": {func(d *agent.Definition) { stdio(d).Command = "" }, `agent "planner": tools[0].command: missing`},
+		"stdio url":     {func(d *agent.Definition) { stdio(d).URL = "https://x" }, `agent "planner": tools[0].url: a stdio server has no url and no headers`},
+		"stdio auth":    {func(d *agent.Definition) { stdio(d).Auth = &agent.Auth{Type: agent.AuthMCP} }, `agent "planner": tools[0].auth_scheme: a stdio server has no HTTP authorization; give it its secrets in env, as references`},
+		"stdio literal": {func(d *agent.Definition) { stdio(d).Env = map[string]agent.SecretTemplate{"API_KEY": "hunter2"} }, `agent "planner": tools[0].env.API_KEY: looks like a secret written out; use a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}`},
+		"header literals": {
+			func(d *agent.Definition) {
+				tools(d).Headers = map[string]agent.SecretTemplate{"X-B": "Basic aHVudGVyMg==", "Cookie": "hunter2", "X-C": "a\r\nb", "X-D": "${x}", "X-A": "${env:PATH}"}
+			},
+			"agent \"planner\": tools[0].headers.Cookie: looks like a secret written out; use a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}\n" +
+				"agent \"planner\": tools[0].headers.X-A: secret variable \"PATH\" must begin with TARRY_SECRET_\n" +
+				"agent \"planner\": tools[0].headers.X-B: looks like a secret written out; use a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}\n" +
+				"agent \"planner\": tools[0].headers.X-C: contains a line break\n" +
+				"agent \"planner\": tools[0].headers.X-D: contains ${ that begins no reference; there are ${env:TARRY_SECRET_NAME} and ${file:NAME}",
+		},
+		"auth": {
+			func(d *agent.Definition) { tools(d).Auth.Scopes = []string{"all"} }, `agent "planner": tools[0].scopes: all not in max_scopes`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := planner()
+			tc.change(d)
+			err := d.Validate()
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, tc.want)
+			require.NotContains(t, err.Error(), "hunter2")
+			var field *agent.FieldError
+			require.ErrorAs(t, err, &field)
+			require.Equal(t, field.Agent == "", field.At == nil)
+		})
+	}
+}
+
+func TestValidateEndsInACircle(t *testing.T) {
+	t.Parallel()
+	d := planner()
+	d.Root.SubAgents = []*agent.Agent{d.Root}
+	require.ErrorContains(t, d.Validate(), "nested deeper than 16")
+}
+
+func TestAuthProblems(t *testing.T) {
+	t.Parallel()
+	const (
+		login = "https://login.example/authorize"
+		token = "https://login.example/token"
+	)
+	for name, tc := range map[string]struct {
+		auth agent.Auth
+		want []string
+	}{
+		"oauth2":            {agent.Auth{Type: agent.AuthOAuth2, AuthorizationURL: login, TokenURL: token, ClientID: "c"}, nil},
+		"oauth2 incomplete": {agent.Auth{Type: agent.AuthOAuth2}, []string{"auth_scheme.flows.authorizationCode.authorizationUrl: missing", "auth_scheme.flows.authorizationCode.tokenUrl: missing", "auth_credential.oauth2.client_id: missing; register a client at the provider"}},
+		"oauth2 bad urls":   {agent.Auth{Type: agent.AuthOAuth2, AuthorizationURL: "javascript:x", TokenURL: "https://a:b@c", ClientID: "c"}, []string{"auth_scheme.flows.authorizationCode.authorizationUrl: not an http(s) URL without user name and password", "auth_scheme.flows.authorizationCode.tokenUrl: not an http(s) URL without user name and password"}},
+		"openid discovered": {agent.Auth{Type: agent.AuthOpenIDConnect, Issuer: "https://login.example", ClientID: "c"}, nil},
+		"openid written":    {agent.Auth{Type: agent.AuthOpenIDConnect, AuthorizationURL: login, TokenURL: token, ClientID: "c"}, nil},
+		"openid half":       {agent.Auth{Type: agent.AuthOpenIDConnect, AuthorizationURL: "x", ClientID: "c"}, []string{"auth_scheme: give authorization_endpoint and token_endpoint, or an issuer to discover them from", "auth_scheme.authorization_endpoint: not an http(s) URL without user name and password"}},
+		"mcp":               {agent.Auth{Type: agent.AuthMCP}, nil},
+		"mcp endpoints":     {agent.Auth{Type: agent.AuthMCP, TokenURL: token}, []string{"auth_scheme: an MCP server's endpoints are discovered; leave them out or use type oauth2"}},
+		"mcp secret":        {agent.Auth{Type: agent.AuthMCP, ClientSecret: "${file:x}"}, []string{"auth_credential.oauth2.client_id: missing; a client secret belongs to a registered client"}},
+		"type":              {agent.Auth{Type: "x", ClientID: "c"}, []string{`auth_scheme.type: "x" is not one of oauth2, openIdConnect`}},
+		"literal secret":    {agent.Auth{Type: agent.AuthMCP, ClientID: "c", ClientSecret: "hunter2"}, []string{"auth_credential.oauth2.client_secret: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"}},
+		"method":            {agent.Auth{Type: agent.AuthMCP, ClientID: "c", ClientAuth: "x"}, []string{`auth_credential.oauth2.token_endpoint_auth_method: "x" is not one of client_secret_basic, client_secret_post, none`}},
+		"method no secret":  {agent.Auth{Type: agent.AuthMCP, ClientID: "c", ClientAuth: "client_secret_post"}, []string{"auth_credential.oauth2.client_secret: missing; token_endpoint_auth_method client_secret_post sends it"}},
+		"scopes":            {agent.Auth{Type: agent.AuthMCP, Scopes: []string{"a", "b", "c"}, MaxScopes: []string{"b"}}, []string{"scopes: a c not in max_scopes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, p := range tc.auth.Problems() {
+				got = append(got, p.Error())
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}

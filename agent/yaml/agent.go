@@ -1,0 +1,169 @@
+package yaml
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tarry/agent"
+)
+
+const classPrefix = "google.adk.agents."
+
+func agentKeys() []string {
+	return []string{
+		"agent_class", "name", "description", "model", "instruction", "tools", "sub_agents", "max_iterations",
+		"output_key", "include_contents", "generate_content_config", "tarry",
+	}
+}
+
+// laterAgentKeys are ADK's keys that are not supported yet, with what to do instead.
+func laterAgentKeys() map[string]string {
+	return map[string]string{
+		"model_code":                  "name the model with model",
+		"global_instruction":          "write it into each agent's instruction",
+		"static_instruction":          "write it into instruction",
+		"input_schema":                "",
+		"output_schema":               "describe the form of the answer in instruction",
+		"accumulate_output_key":       "",
+		"disallow_transfer_to_parent": "agents do not transfer to each other yet, so it can be removed",
+		"disallow_transfer_to_peers":  "agents do not transfer to each other yet, so it can be removed",
+		"planner":                     "set thinking_config in generate_content_config",
+		"code_executor":               "",
+		"mode":                        "",
+		"edges":                       "use SequentialAgent or LoopAgent",
+		"max_concurrency":             "",
+		"rerun_on_resume":             "",
+		"before_agent_callbacks":      "",
+		"after_agent_callbacks":       "",
+		"before_model_callbacks":      "",
+		"after_model_callbacks":       "",
+		"before_tool_callbacks":       "",
+		"after_tool_callbacks":        "",
+		"on_model_error_callbacks":    "",
+		"on_tool_error_callbacks":     "",
+	}
+}
+
+// agent reads the agent of a file that lies in dir.
+func (l *loader) agent(v value, dir string) *agent.Agent {
+	o := v.object(nil)
+	o.only(agentKeys(), laterAgentKeys())
+	for _, key := range o.order {
+		o.fields[key].place(key)
+	}
+	a := &agent.Agent{Kind: kind(o), Name: o.text("name"), Description: o.text("description"), OutputKey: o.text("output_key")}
+	if !o.has("name") {
+		v.doc.bad = append(v.doc.bad, "name")
+		v.doc.problems.add(&Error{File: v.doc.name, Line: v.node.Line, Field: "name", Problem: "missing; give the agent a name, for example " + suggestedName(v.doc.name)})
+	}
+	if m, ok := o.get("model"); ok {
+		a.Model = m.expanded(l.opts.Vars)
+		if a.Model == "" {
+			// Agents below would otherwise be told that no parent has a model.
+			a.Model = "unknown"
+			if !slices.Contains(v.doc.bad, m.path) {
+				m.fail("is empty; name a model or leave the key out")
+			}
+		}
+	}
+	if i, ok := o.get("instruction"); ok {
+		a.Instruction = i.text()
+		if strings.Contains(a.Instruction, "{artifact.") {
+			i.fail("{artifact.…} is known to ADK, not yet to Tarry; remove it")
+		}
+	}
+	if i, ok := o.get("include_contents"); ok {
+		a.IncludeContents = i.text()
+	}
+	if m, ok := o.get("max_iterations"); ok {
+		a.MaxIterations = m.integer()
+	}
+	if g, ok := o.get("generate_content_config"); ok {
+		a.GenerateContentConfig = generation(g)
+	}
+	if t, ok := o.get("tools"); ok {
+		for i, item := range t.list() {
+			a.Tools = append(a.Tools, l.tool(item, fmt.Sprintf("tools[%d]", i)))
+		}
+	}
+	if t, ok := o.get("tarry"); ok {
+		a.Wait = wait(t)
+	}
+	if s, ok := o.get("sub_agents"); ok {
+		l.subAgents(a, s, dir)
+	}
+	return a
+}
+
+func (l *loader) subAgents(a *agent.Agent, v value, dir string) {
+	for _, item := range v.list() {
+		o := item.object(nil)
+		if o == nil {
+			v.doc.bad = append(v.doc.bad, "sub_agents")
+			continue
+		}
+		o.only([]string{"config_path"}, map[string]string{"code": "write the sub-agent as a YAML file and name it with config_path"})
+		var child *agent.Agent
+		if c, ok := o.get("config_path"); ok {
+			child = l.subAgent(c, dir)
+		} else if !o.has("code") {
+			item.fail("has no config_path; name the sub-agent's file")
+		}
+		if child == nil {
+			// The list is incomplete for a reason that is reported; that it is too short is no news.
+			v.doc.bad = append(v.doc.bad, "sub_agents")
+			continue
+		}
+		a.SubAgents = append(a.SubAgents, child)
+	}
+}
+
+func kind(o *object) agent.Kind {
+	v, ok := o.get("agent_class")
+	if !ok {
+		return agent.KindLLM
+	}
+	written := v.text()
+	class, builtin := strings.CutPrefix(written, classPrefix)
+	// google.adk.agents.loop_agent.LoopAgent is the same class as google.adk.agents.LoopAgent.
+	if builtin {
+		class = class[strings.LastIndex(class, ".")+1:]
+	}
+	known := []string{string(agent.KindLLM), string(agent.KindLoop), string(agent.KindSequential)}
+	switch {
+	case written == "" && !slices.Contains(v.doc.bad, v.path):
+		return agent.KindLLM
+	case slices.Contains(known, class):
+		return agent.Kind(class)
+	case class == "Agent" && builtin:
+		return agent.KindLLM
+	case slices.Contains([]string{"ParallelAgent", "Workflow", "BaseAgent", "RemoteA2aAgent", "LangGraphAgent"}, class):
+		v.fail("ADK knows %s, Tarry does not yet; %s", class, listed(known))
+	case strings.Contains(class, "."):
+		v.fail("ADK knows custom classes such as %s, Tarry does not yet; %s", v.shown(), listed(known))
+	case written != "":
+		v.fail("there is no agent class %s; %s", v.shown(), instead(class, known))
+	}
+	return ""
+}
+
+func wait(v value) agent.WaitPolicy {
+	var w agent.WaitPolicy
+	o := v.object(nil)
+	if o == nil {
+		return w
+	}
+	o.only([]string{"credential_deadline"}, nil)
+	if d, ok := o.get("credential_deadline"); ok {
+		d.place("credential_deadline")
+		w.Deadline = d.duration()
+	}
+	return w
+}
+
+// suggestedName makes an agent's name of its file's.
+func suggestedName(file string) string {
+	base := file[strings.LastIndexAny(file, `/\`)+1:]
+	return identifier(strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml"), "agent")
+}

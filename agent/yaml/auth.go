@@ -1,0 +1,179 @@
+package yaml
+
+import (
+	"slices"
+	"strings"
+
+	"tarry/agent"
+)
+
+// wellKnown is what follows the issuer in the URL of an OpenID configuration (OpenID Connect Discovery 1.0, section 4).
+const wellKnown = "/.well-known/openid-configuration"
+
+// auth reads auth_scheme, auth_credential, credential_key and tarry of a toolset's args; nil if none says anything.
+func (l *loader) auth(o *object, field string) *agent.Auth {
+	before := len(o.doc.problems.errs)
+	a := &agent.Auth{Type: agent.AuthMCP, Key: o.text("credential_key")}
+	used := a.Key != ""
+	if v, ok := o.get("auth_scheme"); ok {
+		v.place(field + ".auth_scheme")
+		used = true
+		scheme(v, field, a)
+	} else {
+		o.missing("auth_scheme").place(field + ".auth_scheme")
+	}
+	if v, ok := o.get("auth_credential"); ok {
+		v.place(field + ".auth_credential")
+		credential(v, field, a)
+		used = used || a.ClientID != "" || a.ClientSecret != ""
+	} else {
+		o.missing("auth_credential").place(field + ".auth_credential")
+	}
+	if v, ok := o.get("tarry"); ok {
+		used = true
+		limits(v, field, a)
+	}
+	if len(o.doc.problems.errs) > before {
+		for _, part := range []string{".auth_scheme", ".auth_credential", ".scopes"} {
+			o.doc.bad = append(o.doc.bad, field+part)
+		}
+	}
+	if !used {
+		return nil
+	}
+	return a
+}
+
+func limits(v value, field string, a *agent.Auth) {
+	o := v.object(nil)
+	if o == nil {
+		return
+	}
+	o.only([]string{"max_scopes", "credential_domain", "resource", "issuer"}, nil)
+	a.MaxScopes, a.Domain, a.Resource = o.texts("max_scopes"), o.text("credential_domain"), o.text("resource")
+	if s, ok := o.get("max_scopes"); ok {
+		s.place(field + ".scopes")
+	}
+	if issuer := o.text("issuer"); issuer != "" {
+		a.Issuer = issuer
+	}
+}
+
+func scheme(v value, field string, a *agent.Auth) {
+	o := v.object(snake)
+	if o == nil {
+		return
+	}
+	t, ok := o.get("type")
+	if !ok {
+		v.fail("has no type; write oauth2 or openIdConnect")
+		return
+	}
+	t.place(field + ".auth_scheme.type")
+	switch kind := t.text(); kind {
+	case "oauth2":
+		a.Type = agent.AuthOAuth2
+		oauth2Scheme(o, field, a)
+	case "openIdConnect":
+		a.Type = agent.AuthOpenIDConnect
+		openIDScheme(o, field, a)
+	case "apiKey", "http", "serviceAccount", "gcpAuthProviderScheme":
+		t.fail("ADK knows %s, Tarry does not yet; there are oauth2 and openIdConnect", kind)
+	default:
+		if !slices.Contains(v.doc.bad, t.path) {
+			t.fail("there is no scheme %s; %s", t.shown(), instead(kind, []string{"oauth2", "openIdConnect"}))
+		}
+	}
+}
+
+func oauth2Scheme(o *object, field string, a *agent.Auth) {
+	o.only([]string{"type", "description", "flows", "issuer_url"}, nil)
+	a.Issuer = o.text("issuer_url")
+	v, ok := o.get("flows")
+	if !ok {
+		o.fail("has no flows; write flows with authorizationCode")
+		return
+	}
+	flows := v.object(snake)
+	if flows == nil {
+		return
+	}
+	flows.only([]string{"authorization_code"}, map[string]string{
+		"client_credentials": "use authorizationCode", "implicit": "use authorizationCode", "password": "use authorizationCode",
+	})
+	f, ok := flows.get("authorization_code")
+	if !ok {
+		if len(flows.order) == 0 {
+			flows.fail("has no flow; write authorizationCode with authorizationUrl and tokenUrl")
+		}
+		return
+	}
+	code := f.object(snake)
+	if code == nil {
+		return
+	}
+	code.only([]string{"authorization_url", "token_url", "refresh_url", "scopes"}, nil)
+	a.AuthorizationURL, a.TokenURL = code.text("authorization_url"), code.text("token_url")
+	placeAs(code, "authorization_url", field+".auth_scheme.flows.authorizationCode.authorizationUrl")
+	placeAs(code, "token_url", field+".auth_scheme.flows.authorizationCode.tokenUrl")
+	if r, ok := code.get("refresh_url"); ok && r.text() != a.TokenURL {
+		r.fail("ADK knows a refreshUrl of its own, Tarry does not yet; remove it, tokenUrl is used")
+	}
+	a.Scopes = scopes(code, field)
+	a.AuthorizationParams = authorizationParams()
+}
+
+func openIDScheme(o *object, field string, a *agent.Auth) {
+	o.only([]string{
+		"type", "description", "authorization_endpoint", "token_endpoint", "scopes", "issuer_url", "open_id_connect_url",
+		// What follows is read by ADK from the provider's configuration and needed by nothing here.
+		"userinfo_endpoint", "revocation_endpoint", "token_endpoint_auth_methods_supported", "grant_types_supported",
+	}, nil)
+	a.AuthorizationURL, a.TokenURL = o.text("authorization_endpoint"), o.text("token_endpoint")
+	placeAs(o, "authorization_endpoint", field+".auth_scheme.authorization_endpoint")
+	placeAs(o, "token_endpoint", field+".auth_scheme.token_endpoint")
+	a.Issuer = o.text("issuer_url")
+	if v, ok := o.get("open_id_connect_url"); ok {
+		issuer, known := strings.CutSuffix(v.text(), wellKnown)
+		switch {
+		case !known:
+			v.fail("%s does not end in %s; write issuerUrl instead", v.shown(), wellKnown)
+		case a.Issuer != "" && strings.TrimSuffix(a.Issuer, "/") != issuer:
+			v.fail("%s belongs to another issuer than issuerUrl; keep one of them", v.shown())
+		case a.Issuer == "":
+			a.Issuer = issuer
+		}
+	}
+	a.Scopes = scopes(o, field)
+	a.AuthorizationParams = authorizationParams()
+}
+
+// authorizationParams are what ADK adds to every authorization URL: Google gives no refresh token without them.
+func authorizationParams() map[string]string {
+	return map[string]string{"access_type": "offline", "prompt": "consent"}
+}
+
+func placeAs(o *object, key, field string) {
+	if v, ok := o.get(key); ok {
+		v.place(field)
+		return
+	}
+	o.missing(field[strings.LastIndex(field, ".")+1:]).place(field)
+}
+
+// scopes reads a list, or a mapping of scopes to descriptions as OpenAPI has it.
+func scopes(o *object, field string) []string {
+	v, ok := o.get("scopes")
+	if !ok {
+		return nil
+	}
+	v.place(field + ".scopes")
+	if v.isList() {
+		return v.texts()
+	}
+	scopes := v.object(nil)
+	if scopes == nil {
+		return nil
+	}
+	return scopes.order
+}

@@ -1,0 +1,253 @@
+package yaml_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tarry/agent/yaml"
+)
+
+const (
+	head = "name: a\nmodel: m\n"
+	// mcp begins a toolset; its lines have six spaces, those of args ten.
+	mcp = head + "tools:\n  - name: McpToolset\n    args:\n"
+	web = mcp + "      streamable_http_connection_params:\n        url: https://x.example/mcp\n"
+)
+
+func badFiles() map[string]struct {
+	content string
+	want    []string // line: field: problem
+} {
+	type file = struct {
+		content string
+		want    []string
+	}
+	one := func(content string, want ...string) file { return file{content, want} }
+	return map[string]file{
+		"empty":              one("", "the file is empty; an agent needs a name and an instruction"),
+		"comment only":       one("# hello\n", "the file is empty; an agent needs a name and an instruction"),
+		"null":               one("~\n", "the file is empty; an agent needs a name and an instruction"),
+		"list":               one("- name: a\n", "1: the file must hold an agent: keys such as name and instruction, each with a value"),
+		"text":               one("hello", "1: the file must hold an agent: keys such as name and instruction, each with a value"),
+		"two documents":      one(head+"---\nname: b\n", "3: a second document begins (---); put each agent into a file of its own"),
+		"bad second":         one(head+"---\n\tname: b\n", "4: a tab indents this line; use spaces"),
+		"tab":                one("name: a\ntools:\n\t- name: exit_loop\n", "3: a tab indents this line; use spaces"),
+		"tab in block":       one("name: a\ninstruction: |\n\tx\n", "3: a tab indents this line; use spaces"),
+		"syntax":             one("name: a\ninstruction: a: b\n", "2: not YAML: mapping values are not allowed in this context"),
+		"invalid utf-8":      one("name: \xff\n", "not YAML: invalid leading UTF-8 octet (value: 255)"),
+		"duplicate key":      one("name: a\nmodel: m\nname: b\n", "3: name: the key is there twice, first in line 1; remove one"),
+		"nested duplicate":   one(web+"        url: https://y.example\n", "8: tools[0].args.streamable_http_connection_params.url: the key is there twice, first in line 7; remove one"),
+		"alias":              one("name: &n a\nmodel: m\ndescription: *n\n", "3: description: aliases (*name) are not read; write the value out"),
+		"alias bomb":         one("name: a\nmodel: m\ndescription: &a [x, x]\ninstruction: &b [*a, *a]\n", "4: instruction[0]: aliases (*name) are not read; write the value out", "4: instruction[1]: aliases (*name) are not read; write the value out"),
+		"unknown alias":      one("name: a\ninstruction: *hunter2\n", "2: an alias (*name) names an anchor that is not there; quote the text, or write the value out"),
+		"merge key":          one(head+"<<: {description: x}\n", "3: <<: merge keys (<<) are not read; write the values out"),
+		"tag":                one("name: a\nmodel: !hunter2 m\n", "2: model: tags (!name) are not read; quote the text if it begins with an exclamation mark"),
+		"key that is a map":  one(head+"? {a: b}\n: c\n", "3: a key must be text; quote it"),
+		"key that is a bool": one(head+"true: c\n", "3: a key must be text; quote it"),
+		"too deep":           one(head+"instruction: "+strings.Repeat("[", 40)+strings.Repeat("]", 40), "3: instruction"+strings.Repeat("[0]", 32)+": nested deeper than 32"),
+		"too large":          one(head+"instruction: "+strings.Repeat("x", 1<<20), "larger than 1048576 bytes; split the agent or shorten its instruction"),
+
+		"unknown key":         one(head+"instructions: x\n", "3: instructions: unknown key; did you mean instruction?"),
+		"unknown far key":     one(head+"frobnicate: x\n", "3: frobnicate: unknown key; known: agent_class, description, generate_content_config, include_contents, instruction, max_iterations, model, name, output_key, sub_agents, tarry, tools"),
+		"key of ADK":          one(head+"output_schema: {name: x}\n", "3: output_schema: ADK knows this key, Tarry does not yet; describe the form of the answer in instruction"),
+		"callbacks of ADK":    one(head+"before_model_callbacks: []\n", "3: before_model_callbacks: ADK knows this key, Tarry does not yet; remove it"),
+		"no name":             one("model: m\n", "1: name: missing; give the agent a name, for example root_agent"),
+		"bad name":            one("name: my agent\nmodel: m\n", `1: name: "my agent" is not an identifier (letters, digits, underscores, at most 64)`),
+		"empty name":          one("name: ''\nmodel: m\n", `1: name: "" is not an identifier (letters, digits, underscores, at most 64)`),
+		"name user":           one("name: user\nmodel: m\n", `1: name: "user" is the author of what people say; choose another name`),
+		"number as name":      one("name: 7\nmodel: m\n", `1: name: "7" must be text; quote it`),
+		"list as instruction": one(head+"instruction:\n  - x\n", "4: instruction: a list must be text; quote it"),
+		"date":                one(head+"description: 2026-01-01\n", `3: description: "2026-01-01" must be text; quote it`),
+		"no model":            one("name: a\n", "1: model: missing; set it here or on a parent, for example gemini-2.5-flash"),
+		"empty model":         one("name: a\nmodel: ''\n", "2: model: is empty; name a model or leave the key out"),
+		"unknown variable":    one("name: a\nmodel: ${var:MODULE}\n", `2: model: there is no variable "MODULE"; known: MCP_URL, MODEL`),
+		"open variable":       one("name: a\nmodel: ${var:MODEL\n", "2: model: ${var: is not closed; write ${var:NAME}"),
+		"variable elsewhere":  one(head+"instruction: Use ${var:MODEL}.\n", "3: instruction: ${var:…} may stand in url and model only; write the value out"),
+		"secret in prompt":    one(head+"instruction: The key is ${env:TARRY_SECRET_X}.\n", "3: instruction: secret references may stand in client_secret, headers and env only; take it out"),
+		"secret in model":     one("name: a\nmodel: ${file:x}\n", "2: model: secret references may stand in client_secret, headers and env only; take it out"),
+		"artifact":            one(head+"instruction: Read {artifact.x}.\n", "3: instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
+		"include_contents":    one(head+"include_contents: all\n", `3: include_contents: "all" is neither "default" nor "none"`),
+
+		"class of ADK":         one(head+"agent_class: ParallelAgent\n", "3: agent_class: ADK knows ParallelAgent, Tarry does not yet; known: LlmAgent, LoopAgent, SequentialAgent"),
+		"custom class":         one(head+"agent_class: my.module.Agent\n", `3: agent_class: ADK knows custom classes such as "my.module.Agent", Tarry does not yet; known: LlmAgent, LoopAgent, SequentialAgent`),
+		"misspelt class":       one(head+"agent_class: LoopAgnet\n", `3: agent_class: there is no agent class "LoopAgnet"; did you mean LoopAgent?`),
+		"loop without agents":  one("agent_class: LoopAgent\nname: a\n", "1: sub_agents: a LoopAgent needs at least one"),
+		"loop with prompt":     one("agent_class: LoopAgent\nname: a\ninstruction: x\noutput_key: y\ntarry: {credential_deadline: 1h}\nsub_agents: []\n", "3: instruction: a LoopAgent calls no model; move it to a sub-agent", "4: output_key: a LoopAgent calls no model and no tools; move it to a sub-agent", "5: tarry.credential_deadline: a LoopAgent calls no model and no tools; move it to a sub-agent", "6: sub_agents: a LoopAgent needs at least one"),
+		"iterations elsewhere": one(head+"max_iterations: 3\n", "3: max_iterations: only a LoopAgent has it"),
+		"iterations as text":   one(head+"max_iterations: three\n", `3: max_iterations: "three" must be a whole number`),
+		"iterations too many":  one(head+"max_iterations: 99999999999\n", `3: max_iterations: "99999999999" must be a whole number`),
+
+		"deadline without unit": one(head+"tarry: {credential_deadline: 72}\n", `3: tarry.credential_deadline: "72" must be a duration such as 72h or 30m; leave it out for no deadline`),
+		"deadline of zero":      one(head+"tarry: {credential_deadline: 0s}\n", `3: tarry.credential_deadline: "0s" must be a duration such as 72h or 30m; leave it out for no deadline`),
+		"unknown in tarry":      one(head+"tarry:\n  credental_deadline: 72h\n", "4: tarry.credental_deadline: unknown key; did you mean credential_deadline?"),
+
+		"generation unknown":   one(head+"generate_content_config: {temprature: 1}\n", "3: generate_content_config.temprature: unknown key; did you mean temperature?"),
+		"generation of ADK":    one(head+"generate_content_config: {speech_config: {}}\n", "3: generate_content_config.speech_config: ADK knows this key, Tarry does not yet; remove it"),
+		"generation elsewhere": one(head+"generate_content_config: {systemInstruction: x}\n", "3: generate_content_config.systemInstruction: ADK knows this key, Tarry does not yet; write it into instruction"),
+		"generation twice":     one(head+"generate_content_config: {top_p: 1, topP: 1}\n", "3: generate_content_config.topP: the key is there twice, in two spellings; remove one"),
+		"generation type":      one(head+"generate_content_config: {temperature: hot, seed: 1.5, stop_sequences: x, response_logprobs: 1}\n", `3: generate_content_config.temperature: "hot" must be a number`, `3: generate_content_config.seed: "1.5" must be a whole number`, `3: generate_content_config.stop_sequences: "x" must be a list (lines that begin with a dash)`, `3: generate_content_config.response_logprobs: "1" must be true or false`),
+		"generation nan":       one(head+"generate_content_config: {temperature: .nan}\n", `3: generate_content_config.temperature: ".nan" must be a number`),
+
+		"tools as text":     one(head+"tools: exit_loop\n", `3: tools: "exit_loop" must be a list (lines that begin with a dash)`),
+		"tool as text":      one(head+"tools:\n  - exit_loop\n", `4: tools[0]: "exit_loop" must be a mapping (keys with values)`),
+		"tool without name": one(head+"tools:\n  - args: {}\n", "4: tools[0]: has no name; write - name: and the tool"),
+		"tool empty name":   one(head+"tools:\n  - name: ''\n", "4: tools[0].name: is empty; name a tool"),
+		"tool null name":    one(head+"tools:\n  - name:\n", "4: tools[0]: has no name; write - name: and the tool"),
+		"tool of ADK":       one(head+"tools:\n  - name: google_search\n", "4: tools[0].name: ADK knows google_search, Tarry does not yet; remove it or register a Go tool"),
+		"tool of ADK dots":  one(head+"tools:\n  - name: google.adk.tools.agent_tool.AgentTool\n", "4: tools[0].name: ADK knows AgentTool, Tarry does not yet; remove it or register a Go tool"),
+		"unknown tool":      one(head+"tools:\n  - name: exitloop\n", `4: tools[0].name: there is no tool "exitloop"; built in: exit_loop, McpToolset; registered Go tools: desk.close, desk.open`),
+		"unknown function":  one(head+"tools:\n  - name: desk.clsoe\n", `4: tools[0].name: no Go tool "desk.clsoe" is registered; known: desk.close, desk.open`),
+		"tool with args":    one(head+"tools:\n  - name: desk.close\n    args: {x: 1}\n", "5: tools[0].args: this tool takes no args here; remove them"),
+		"tool twice":        one(head+"tools:\n  - name: desk.close\n  - name: desk.close\n", "5: tools[1]: desk.close is there twice; remove one"),
+		"tool unknown key":  one(head+"tools:\n  - name: exit_loop\n    arg: {}\n", "5: tools[0].arg: unknown key; did you mean args?"),
+
+		"toolset without args": one(head+"tools:\n  - name: McpToolset\n", "4: tools[0]: McpToolset needs args with one of streamable_http_connection_params, sse_connection_params, stdio_connection_params, stdio_server_params"),
+		"no connection":        one(mcp+"      tool_filter: [x]\n", "6: tools[0].args: needs exactly one of streamable_http_connection_params, sse_connection_params, stdio_connection_params, stdio_server_params; found none"),
+		"two connections":      one(web+"      sse_connection_params: {url: 'https://x.example'}\n", "6: tools[0].args: needs exactly one of streamable_http_connection_params, sse_connection_params, stdio_connection_params, stdio_server_params; found streamable_http_connection_params and sse_connection_params"),
+		"stdio":                one(mcp+"      stdio_server_params: {command: npx}\n", "6: tools[0].args.stdio_server_params: starts a command on this machine, which is off; use an HTTP server, or have the operator allow stdio servers"),
+		"no url":               one(mcp+"      sse_connection_params: {timeout: 5}\n", "6: tools[0].args.sse_connection_params: has no url; name the MCP server's"),
+		"bad url":              one(mcp+"      sse_connection_params: {url: 'x.example/mcp'}\n", `6: tools[0].args.sse_connection_params.url: "x.example/mcp" is not an http(s) URL`),
+		"url with password":    one(mcp+"      sse_connection_params: {url: 'https://me:hunter2@x.example'}\n", "6: tools[0].args.sse_connection_params.url: contains a user name or password; send it in headers, as a secret reference"),
+		"url with token":       one(mcp+"      sse_connection_params: {url: 'https://x.example?api_key=hunter2'}\n", "6: tools[0].args.sse_connection_params.url: holds a secret in its query (api_key); send it in headers, as a secret reference"),
+		"url with reference":   one(mcp+"      sse_connection_params: {url: '${env:TARRY_SECRET_URL}'}\n", "6: tools[0].args.sse_connection_params.url: secret references may stand in client_secret, headers and env only; take it out"),
+		"timeout as text":      one(web+"        timeout: 5s\n", `8: tools[0].args.streamable_http_connection_params.timeout: "5s" must be a number`),
+		"timeout of zero":      one(web+"        timeout: 0\n", `8: tools[0].args.streamable_http_connection_params.timeout: "0" must be seconds, more than 0 and at most 86400`),
+		"terminate_on_close":   one(web+"        terminate_on_close: false\n", "8: tools[0].args.streamable_http_connection_params.terminate_on_close: ADK knows false, Tarry does not yet; remove it"),
+		"connection unknown":   one(web+"        ulr: x\n", "8: tools[0].args.streamable_http_connection_params.ulr: unknown key; did you mean url?"),
+		"toolset of ADK":       one(web+"      use_mcp_resources: true\n", "8: tools[0].args.use_mcp_resources: ADK knows this key, Tarry does not yet; remove it"),
+		"empty filter":         one(web+"      tool_filter: []\n", "8: tools[0].args.tool_filter: is empty and would hide every tool; leave it out to show all"),
+		"reserved prefix":      one(web+"      tool_name_prefix: adk_request\n", `8: tools[0].args.tool_name_prefix: "adk_request" must be letters, digits, underscores and dashes, at most 32, and no reserved name`),
+		"literal header":       one(web+"        headers:\n          X-Api-Key: hunter2\n", "9: tools[0].args.streamable_http_connection_params.headers.X-Api-Key: looks like a secret written out; use a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}"),
+		"literal bearer":       one(web+"        headers:\n          X-Custom: Bearer hunter2hunter2\n", "9: tools[0].args.streamable_http_connection_params.headers.X-Custom: looks like a secret written out; use a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}"),
+		"number as header":     one(web+"        headers:\n          Cookie: 4711\n", "9: tools[0].args.streamable_http_connection_params.headers.Cookie: the value must be text; quote it"),
+		"header variable":      one(web+"        headers:\n          Authorization: Bearer ${env:HOME}\n", `9: tools[0].args.streamable_http_connection_params.headers.Authorization: secret variable "HOME" must begin with TARRY_SECRET_`),
+		"header of ADK's env":  one(web+"        headers:\n          X-Team: ${TEAM}\n", "9: tools[0].args.streamable_http_connection_params.headers.X-Team: contains ${ that begins no reference; there are ${env:TARRY_SECRET_NAME} and ${file:NAME}"),
+
+		"scheme without type":        one(web+"      auth_scheme: {flows: {}}\n", "8: tools[0].args.auth_scheme: has no type; write oauth2 or openIdConnect"),
+		"scheme of ADK":              one(web+"      auth_scheme: {type: apiKey, in: header, name: x}\n", "8: tools[0].args.auth_scheme.type: ADK knows apiKey, Tarry does not yet; there are oauth2 and openIdConnect"),
+		"scheme unknown":             one(web+"      auth_scheme: {type: oauth}\n", `8: tools[0].args.auth_scheme.type: there is no scheme "oauth"; did you mean oauth2?`),
+		"flow of ADK":                one(web+"      auth_scheme: {type: oauth2, flows: {clientCredentials: {}}}\n", "8: tools[0].args.auth_scheme.flows.clientCredentials: ADK knows this key, Tarry does not yet; use authorizationCode"),
+		"no flows":                   one(web+"      auth_scheme: {type: oauth2}\n", "8: tools[0].args.auth_scheme: has no flows; write flows with authorizationCode"),
+		"no endpoints":               one(web+"      auth_scheme:\n        type: oauth2\n        flows: {authorizationCode: {authorizationUrl: 'javascript:x'}}\n      auth_credential: {oauth2: {client_id: c}}\n", "10: tools[0].args.auth_scheme.flows.authorizationCode.tokenUrl: missing", "10: tools[0].args.auth_scheme.flows.authorizationCode.authorizationUrl: not an http(s) URL without user name and password"),
+		"no client":                  one(web+"      auth_scheme: {type: openIdConnect, issuerUrl: 'https://i.example'}\n", "6: tools[0].args.auth_credential.oauth2.client_id: missing; register a client at the provider"),
+		"openid without url":         one(web+"      auth_scheme: {type: openIdConnect}\n      auth_credential: {oauth2: {client_id: c}}\n", "8: tools[0].args.auth_scheme: give authorization_endpoint and token_endpoint, or an issuer to discover them from"),
+		"openid wrong url":           one(web+"      auth_scheme: {type: openIdConnect, openIdConnectUrl: 'https://i.example'}\n", `8: tools[0].args.auth_scheme.openIdConnectUrl: "https://i.example" does not end in /.well-known/openid-configuration; write issuerUrl instead`),
+		"literal secret":             one(web+"      auth_credential:\n        oauth2:\n          client_id: c\n          client_secret: hunter2\n", "11: tools[0].args.auth_credential.oauth2.client_secret: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"),
+		"number as secret":           one(web+"      auth_credential: {oauth2: {client_id: c, client_secret: 4711}}\n", "8: tools[0].args.auth_credential.oauth2.client_secret: the value must be text; quote it"),
+		"secret in client_id":        one(web+"      auth_credential: {oauth2: {client_id: '${env:TARRY_SECRET_X}'}}\n", "8: tools[0].args.auth_credential.oauth2.client_id: secret references may stand in client_secret, headers and env only; take it out"),
+		"secret file outside":        one(web+"      auth_credential: {oauth2: {client_id: c, client_secret: '${file:../x}'}}\n", `8: tools[0].args.auth_credential.oauth2.client_secret: secret file "../x" must be a path below the secrets folder`),
+		"secret alone":               one(web+"      auth_credential: {oauth2: {client_secret: '${file:x}'}}\n", "8: tools[0].args.auth_credential.oauth2.client_id: missing; a client secret belongs to a registered client"),
+		"issued token":               one(web+"      auth_credential: {oauth2: {client_id: c, accessToken: hunter2}}\n", "8: tools[0].args.auth_credential.oauth2.accessToken: comes from a login and is kept in the vault; remove it"),
+		"audience":                   one(web+"      auth_credential: {oauth2: {client_id: c, audience: x}}\n", "8: tools[0].args.auth_credential.oauth2.audience: ADK knows this key, Tarry does not yet; name the resource in tarry"),
+		"api key":                    one(web+"      auth_credential: {auth_type: apiKey, api_key: hunter2}\n", "8: tools[0].args.auth_credential.api_key: ADK knows this key, Tarry does not yet; remove it", "8: tools[0].args.auth_credential.auth_type: ADK knows apiKey, Tarry does not yet; there are oauth2 and openIdConnect"),
+		"credential as text":         one(web+"      auth_credential: hunter2\n", "8: tools[0].args.auth_credential: the value must be a mapping (keys with values)"),
+		"client auth of ADK":         one(web+"      auth_credential: {oauth2: {client_id: c, token_endpoint_auth_method: private_key_jwt}}\n", "8: tools[0].args.auth_credential.oauth2.token_endpoint_auth_method: ADK knows private_key_jwt, Tarry does not yet; use client_secret_basic, client_secret_post or none"),
+		"client auth unknown":        one(web+"      auth_credential: {oauth2: {client_id: c, token_endpoint_auth_method: x}}\n", `8: tools[0].args.auth_credential.oauth2.token_endpoint_auth_method: "x" is not one of client_secret_basic, client_secret_post, none`),
+		"scopes too wide":            one(web+"      auth_scheme:\n        type: openIdConnect\n        issuerUrl: https://i.example\n        scopes: [openid, all]\n      auth_credential: {oauth2: {client_id: c}}\n      tarry:\n        max_scopes: [openid]\n", "14: tools[0].args.tarry.max_scopes: all not in max_scopes"),
+		"unknown in toolset's tarry": one(web+"      tarry: {scopes: [x]}\n", "8: tools[0].args.tarry.scopes: unknown key; known: credential_domain, issuer, max_scopes, resource"),
+
+		"sub agents as map": one("agent_class: LoopAgent\nname: a\nsub_agents: {config_path: b.yaml}\n", "3: sub_agents: a mapping must be a list (lines that begin with a dash)"),
+		"sub agent as text": one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - b.yaml\n", `4: sub_agents[0]: "b.yaml" must be a mapping (keys with values)`),
+		"code":              one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - code: x.y\n", "4: sub_agents[0].code: ADK knows this key, Tarry does not yet; write the sub-agent as a YAML file and name it with config_path"),
+		"no config_path":    one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - config: x\n", "4: sub_agents[0].config: unknown key; known: config_path", "4: sub_agents[0]: has no config_path; name the sub-agent's file"),
+		"absolute":          one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - config_path: /etc/passwd\n", `4: sub_agents[0].config_path: "/etc/passwd" is absolute; write it relative to this file`),
+		"upwards":           one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - config_path: x/../../b.yaml\n", `4: sub_agents[0].config_path: "x/../../b.yaml" contains ..; a sub-agent's file lies beside this one or below it`),
+		"backslash":         one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - config_path: x\\b.yaml\n", `4: sub_agents[0].config_path: "x\\b.yaml" contains a backslash; write / between folders`),
+		"no such file":      one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - config_path: b.yaml\n", `4: sub_agents[0].config_path: there is no file "b.yaml"; paths are relative to this file`),
+		"itself":            one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - config_path: root_agent.yaml\n", `4: sub_agents[0].config_path: "root_agent.yaml" is a circle: FILE is above this agent; an agent cannot be its own sub-agent`),
+		"a folder":          one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - config_path: .\n", `4: sub_agents[0].config_path: "." is not a file`),
+		"llm with children": one(head+"sub_agents:\n  - config_path: b.yaml\n", `4: sub_agents[0].config_path: there is no file "b.yaml"; paths are relative to this file`),
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	t.Parallel()
+	opts := yaml.Options{Functions: []string{"desk.open", "desk.close"}, Vars: map[string]string{"MODEL": "m", "MCP_URL": "http://localhost"}}
+	for name, tc := range badFiles() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := write(t, map[string]string{"root_agent.yaml": tc.content})
+			def, err := yaml.LoadApp(dir, opts)
+			require.Nil(t, def)
+			require.Equal(t, tc.want, lines(t, dir, err))
+			require.NotContains(t, err.Error(), "hunter2")
+			require.NotContains(t, err.Error(), "4711")
+		})
+	}
+}
+
+// lines takes an error apart and removes the path of the root agent's file.
+func lines(t *testing.T, dir string, err error) []string {
+	t.Helper()
+	var many interface{ Unwrap() []error }
+	require.ErrorAs(t, err, &many)
+	var out []string
+	for _, e := range many.Unwrap() {
+		var typed *yaml.Error
+		require.ErrorAs(t, e, &typed)
+		require.NotEmpty(t, typed.File)
+		require.NotEmpty(t, typed.Problem)
+		text := e.Error()
+		file := filepath.Join(dir, "root_agent.yaml")
+		text = strings.TrimPrefix(strings.TrimPrefix(text, file+": "), file+":")
+		text = strings.ReplaceAll(text, file, "FILE")
+		out = append(out, strings.ReplaceAll(text, dir+string(filepath.Separator), ""))
+	}
+	return out
+}
+
+func TestErrorsOfAllFilesComeTogether(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"one/root_agent.yaml": "agent_class: LoopAgent\nname: one\nsub_agents:\n  - config_path: a.yaml\n  - config_path: b.yaml\n  - config_path: a.yaml\n",
+		"one/a.yaml":          "name: same\nmodel: m\noutput_kee: x\n",
+		"one/b.yaml":          "agent_class: LoopAgent\nname: same\nsub_agents:\n  - config_path: c.yaml\n",
+		"one/c.yaml":          "agent_class: LoopAgent\nname: c\nsub_agents:\n  - config_path: b.yaml\n",
+		"two/root_agent.yaml": "name: two\n",
+	})
+	_, err := yaml.Load(dir, yaml.Options{})
+	require.Equal(t, []string{
+		`one/root_agent.yaml:6: sub_agents[2].config_path: "a.yaml" is used twice in this app; copy the file and give the copy's agent another name`,
+		"one/a.yaml:3: output_kee: unknown key; did you mean output_key?",
+		`one/b.yaml:2: name: used twice in the tree; each agent needs a name of its own`,
+		`one/c.yaml:4: sub_agents[0].config_path: "b.yaml" is a circle: one/b.yaml is above this agent; an agent cannot be its own sub-agent`,
+		"two/root_agent.yaml:1: model: missing; set it here or on a parent, for example gemini-2.5-flash",
+	}, lines(t, dir, err))
+}
+
+func TestLinksOutOfTheFolder(t *testing.T) {
+	t.Parallel()
+	outside := write(t, map[string]string{"root_agent.yaml": head, "b.yaml": "name: b\n"})
+	dir := write(t, map[string]string{"app/root_agent.yaml": "agent_class: LoopAgent\nname: a\nmodel: m\nsub_agents:\n  - config_path: b.yaml\n"})
+	require.NoError(t, os.Symlink(filepath.Join(outside, "b.yaml"), filepath.Join(dir, "app", "b.yaml")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "linked")))
+	_, err := yaml.Load(dir, yaml.Options{})
+	require.Equal(t, []string{
+		"linked/root_agent.yaml: a link leads out of the agents folder; copy the files into it",
+		`app/root_agent.yaml:5: sub_agents[0].config_path: "b.yaml" cannot be read: path escapes from parent; it must lie in the agents folder`,
+	}, lines(t, dir, err))
+}
+
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	_, err := yaml.Load(empty, yaml.Options{})
+	require.EqualError(t, err, empty+": no app here: neither root_agent.yaml nor a folder with one")
+	missing := filepath.Join(empty, "missing")
+	_, err = yaml.Load(missing, yaml.Options{})
+	require.EqualError(t, err, missing+": the agents folder cannot be opened: no such file or directory")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = yaml.LoadApp(empty, yaml.Options{})
+	require.EqualError(t, err, filepath.Join(empty, "root_agent.yaml")+": the root agent cannot be read: no such file or directory")
+	bad := filepath.Join(empty, strings.Repeat("x", 65))
+	require.NoError(t, os.Mkdir(bad, 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(bad, "root_agent.yaml"), []byte(head), 0o600))
+	_, err = yaml.Load(empty, yaml.Options{})
+	var typed *yaml.Error
+	require.ErrorAs(t, err, &typed)
+	require.Equal(t, "the folder's name is the app's: app id is 65 bytes long, at most 64 are allowed; rename the folder", typed.Problem)
+}

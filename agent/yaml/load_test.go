@@ -1,0 +1,185 @@
+package yaml_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genai"
+
+	"tarry/agent"
+	"tarry/agent/yaml"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func options() yaml.Options {
+	return yaml.Options{
+		Functions:  []string{"desk.tools.close_ticket"},
+		AllowStdio: true,
+		Vars:       map[string]string{"MODEL": "scripted/tickets", "BASE": "http://127.0.0.1:8123"},
+	}
+}
+
+func TestLoadReadsWhatADKReads(t *testing.T) {
+	t.Parallel()
+	defs, err := yaml.Load("testdata/apps", options())
+	require.NoError(t, err)
+	apps := make([]string, 0, len(defs))
+	for _, def := range defs {
+		apps = append(apps, def.App)
+		got, err := json.MarshalIndent(def, "", "  ")
+		require.NoError(t, err)
+		golden := filepath.Join("testdata", "golden", def.App+".json")
+		if *update {
+			require.NoError(t, os.WriteFile(golden, append(got, '\n'), 0o600))
+		}
+		want, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got)+"\n")
+	}
+	require.Equal(t, []string{"directory", "hello_world", "notion", "tickets", "writing_loop"}, apps)
+}
+
+func TestLoadTakesAFolderThatIsAnApp(t *testing.T) {
+	t.Parallel()
+	defs, err := yaml.Load("testdata/apps/hello_world", options())
+	require.NoError(t, err)
+	require.Len(t, defs, 1)
+	require.Equal(t, "hello_world", defs[0].App)
+	def, err := yaml.LoadApp("testdata/apps/hello_world/", options())
+	require.NoError(t, err)
+	require.Equal(t, defs[0], def)
+}
+
+func TestLoadSkipsWhatIsNoApp(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"a/root_agent.yaml":      "name: a\nmodel: m\n",
+		"python/agent.py":        "root_agent = None\n",
+		"..data/root_agent.yaml": "not: read\n",
+		"README.md":              "# Agents\n",
+	})
+	defs, err := yaml.Load(dir, yaml.Options{})
+	require.NoError(t, err)
+	require.Len(t, defs, 1)
+}
+
+// A volume that Kubernetes mounts holds links into a folder beside them.
+func TestLoadFollowsLinksInsideTheFolder(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"app/..v1/root_agent.yaml": "name: a\nmodel: m\n"})
+	require.NoError(t, os.Symlink("..v1", filepath.Join(dir, "app", "..data")))
+	require.NoError(t, os.Symlink("..data/root_agent.yaml", filepath.Join(dir, "app", "root_agent.yaml")))
+	for _, at := range []string{dir, filepath.Join(dir, "app")} {
+		defs, err := yaml.Load(at, yaml.Options{})
+		require.NoError(t, err)
+		require.Equal(t, "app", defs[0].App)
+	}
+}
+
+func TestGenerateContentConfigIsWhatGenaiReads(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"root_agent.yaml": `
+name: a
+model: m
+generate_content_config:
+  temperature: 0.5
+  top_p: 1
+  topK: 40
+  candidate_count: 1
+  maxOutputTokens: 100
+  stop_sequences: [a, b]
+  response_logprobs: true
+  logprobs: 3
+  presence_penalty: 0.1
+  frequency_penalty: -0.1
+  seed: 7
+  response_mime_type: application/json
+  response_json_schema: {type: object, properties: {first_name: {type: string}, n: {minimum: 1, nullable: true, default: null}}}
+  safety_settings: [{category: HARM_CATEGORY_HARASSMENT, threshold: BLOCK_NONE, method: SEVERITY}]
+  tool_config: {function_calling_config: {mode: ANY, allowed_function_names: [f]}}
+  labels: {cost_center: x}
+  cached_content: c
+  response_modalities: [TEXT]
+  media_resolution: MEDIA_RESOLUTION_LOW
+  service_tier: flex
+  thinking_config: {include_thoughts: true, thinking_budget: -1, thinking_level: LOW}
+`})
+	def, err := yaml.LoadApp(dir, yaml.Options{})
+	require.NoError(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(def.Root.GenerateContentConfig))
+	decoder.DisallowUnknownFields()
+	var config genai.GenerateContentConfig
+	require.NoError(t, decoder.Decode(&config))
+	require.Equal(t, map[string]string{"cost_center": "x"}, config.Labels)
+	require.Equal(t, []string{"f"}, config.ToolConfig.FunctionCallingConfig.AllowedFunctionNames)
+	schema, err := json.Marshal(config.ResponseJsonSchema)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"type":"object","properties":{"first_name":{"type":"string"},"n":{"minimum":1,"nullable":true,"default":null}}}`, string(schema))
+}
+
+func TestToolsetNames(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"root_agent.yaml": "agent_class: SequentialAgent\nname: root\nmodel: m\nsub_agents: [{config_path: a.yaml}, {config_path: b.yaml}]\n",
+		"a.yaml": "name: a\ntools:\n" + server("http://[::1]:80/mcp") + server("https://2go.example.com") +
+			server("https://a-very-long-name-for-a-server.in-some-zone.example.com/mcp") +
+			server("https://a-very-long-name-for-a-server.in-some-zone.example.com/mcp2"),
+		"b.yaml": "name: b\ntools:\n" + server("http://localhost/mcp") + server("http://10.0.0.7/mcp") + server("https://bücher.example/mcp"),
+	})
+	names := func() []string {
+		def, err := yaml.LoadApp(dir, yaml.Options{})
+		require.NoError(t, err)
+		var out []string
+		for a := range def.All() {
+			for _, tool := range a.Tools {
+				out = append(out, tool.MCP.Name)
+			}
+		}
+		return out
+	}
+	require.Equal(t, []string{
+		"mcp", "mcp_2go_example_com", "a_very_long_name_for_a_server_in_some_zo", "a_very_long_name_for_a_server_in_some_2",
+		"mcp_2", "mcp_3", "b_cher_example",
+	}, names())
+	require.Equal(t, "mcp", names()[0], "the same files give the same names again")
+}
+
+func TestAuthIsNilWhereTheServerTells(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]*agent.Auth{
+		"":                    nil,
+		"credential_key: k":   {Type: agent.AuthMCP, Key: "k"},
+		"auth_credential: {}": nil,
+		"auth_credential: {oauth2: {redirect_uri: 'http://x'}}": nil,
+		"auth_credential: {oauth2: {client_id: c}}":             {Type: agent.AuthMCP, ClientID: "c"},
+		"tarry: {max_scopes: [a]}":                              {Type: agent.AuthMCP, MaxScopes: []string{"a"}},
+	} {
+		dir := write(t, map[string]string{"root_agent.yaml": "name: a\nmodel: m\ntools:\n" + server("https://x.example") + "      " + args + "\n"})
+		def, err := yaml.LoadApp(dir, yaml.Options{})
+		require.NoError(t, err, args)
+		require.Equal(t, want, def.Root.Tools[0].MCP.Auth, args)
+	}
+}
+
+func server(url string) string {
+	return "  - name: McpToolset\n    args:\n      streamable_http_connection_params: {url: '" + url + "'}\n"
+}
+
+// write makes a folder named app of files.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "app")
+	require.NoError(t, os.Mkdir(dir, 0o750))
+	for name, content := range files {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	}
+	return dir
+}
