@@ -60,6 +60,36 @@ func (a Actions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p) //nolint:wrapcheck // the caller is encoding/json, which wraps
 }
 
+// MarshalJSON writes an object for the args of every call and the response of every result, also when it is empty:
+// clients of ADK cannot show an event without.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
+	body, err := json.Marshal(plain(e))
+	if err != nil || !e.bare() {
+		return body, err //nolint:wrapcheck // the caller is encoding/json, which wraps
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(body, &tree); err != nil {
+		return nil, err //nolint:wrapcheck // as above
+	}
+	content, _ := tree["content"].(map[string]any)
+	parts, _ := content["parts"].([]any)
+	for _, part := range parts {
+		fields, _ := part.(map[string]any)
+		for part, field := range map[string]string{"functionCall": "args", "functionResponse": "response"} {
+			if function, ok := fields[part].(map[string]any); ok && function[field] == nil {
+				function[field] = map[string]any{}
+			}
+		}
+	}
+	return json.Marshal(tree) //nolint:wrapcheck // as above
+}
+
+func (e Event) bare() bool {
+	return slices.ContainsFunc(e.Calls(), func(c *genai.FunctionCall) bool { return len(c.Args) == 0 }) ||
+		slices.ContainsFunc(e.Responses(), func(r *genai.FunctionResponse) bool { return len(r.Response) == 0 })
+}
+
 // Calls lists the function calls of e in order.
 func (e *Event) Calls() []*genai.FunctionCall {
 	if e.Content == nil {

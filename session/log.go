@@ -79,6 +79,8 @@ type Call struct {
 	Args       json.RawMessage
 	// Started says that an attempt began and its result is not known: it ended in a crash, or runs still.
 	Started bool
+	// Idempotent says that the call may be made again when it is not known how an attempt ended.
+	Idempotent bool
 	// Answer is the event that answers the call; empty while it is open.
 	Answer string
 	// Asking is the last event that asked a person on the call's behalf.

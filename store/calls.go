@@ -11,20 +11,20 @@ import (
 
 func keys(m map[string]string) iter.Seq[string] { return maps.Keys(m) }
 
-const callColumns = `id, invocation, event, agent, toolset, name, args, started, answer, asking, asked`
+const callColumns = `id, invocation, event, agent, toolset, name, args, idempotent, started, answer, asking, asked`
 
 func scanCall(scan func(...any) error) (session.Call, error) {
 	var call session.Call
 	var args string
-	err := scan(&call.ID, &call.Invocation, &call.Event, &call.Agent, &call.Toolset, &call.Name, &args, &call.Started, &call.Answer, &call.Asking, &call.Asked)
+	err := scan(&call.ID, &call.Invocation, &call.Event, &call.Agent, &call.Toolset, &call.Name, &args, &call.Idempotent, &call.Started, &call.Answer, &call.Asking, &call.Asked)
 	call.Args = json.RawMessage(args)
 	return call, err
 }
 
 func (c *conn) insertCall(row session.Session, call session.Call) error {
-	_, err := c.exec(`INSERT INTO calls (id, workflow_id, invocation, event, agent, toolset, name, args, started, answer, asking, asked)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', 0) ON CONFLICT (id) DO NOTHING`,
-		call.ID, row.WorkflowID, call.Invocation, call.Event, call.Agent, call.Toolset, call.Name, string(call.Args), call.Answer)
+	_, err := c.exec(`INSERT INTO calls (id, workflow_id, invocation, event, agent, toolset, name, args, idempotent, started, answer, asking, asked)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', 0) ON CONFLICT (id) DO NOTHING`,
+		call.ID, row.WorkflowID, call.Invocation, call.Event, call.Agent, call.Toolset, call.Name, string(call.Args), flag(call.Idempotent), call.Answer)
 	return err
 }
 

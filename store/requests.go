@@ -79,7 +79,7 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.
 	for _, old := range same {
 		switch {
 		case old.ID == r.ID: // a retried attempt
-			return c.asked(row, a, old, true)
+			return c.asked(row, a, r.Call, old, true)
 		case old.Invocation == r.Invocation && (old.Status == auth.StatusDenied || old.Status == auth.StatusExpired) && auth.Covers(r.Need.Scopes, old.Need.Scopes):
 			return auth.Asked{Request: old, Denied: true}, nil
 		}
@@ -89,7 +89,7 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.
 	}
 	for _, old := range same {
 		if old.Status.Open() && old.Invocation == r.Invocation && auth.Covers(old.Need.Scopes, r.Need.Scopes) && old.Need.Refused >= r.Need.Refused {
-			return c.asked(row, a, old, false)
+			return c.asked(row, a, r.Call, old, false)
 		}
 	}
 	return c.openRequest(row, a, r, slot)
@@ -122,19 +122,17 @@ func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request
 	if err := c.audit(r.Owner, row.ID, r.ID, auditAsked, r.Need.Toolset+"/"+r.Need.Tool); err != nil {
 		return auth.Asked{}, err
 	}
-	return c.asked(row, a, r, true)
+	return c.asked(row, a, r.Call, r, true)
 }
 
 // asked ties the call to the request and gives its mark back: nothing was executed.
-func (c *conn) asked(row session.Session, a session.Append, r auth.Request, own bool) (auth.Asked, error) {
+func (c *conn) asked(row session.Session, a session.Append, call string, r auth.Request, own bool) (auth.Asked, error) {
 	out := auth.Asked{Request: r}
 	if err := c.get(`SELECT event FROM requests WHERE id = ?`, []any{r.ID}, []any{&out.Event}); err != nil {
 		return out, err
 	}
-	for _, call := range a.Calls {
-		if _, err := c.exec(`UPDATE calls SET started = 0, asking = ?, asked = asked + 1 WHERE id = ? AND workflow_id = ?`, out.Event, call.ID, row.WorkflowID); err != nil {
-			return out, err
-		}
+	if _, err := c.exec(`UPDATE calls SET started = 0, asking = ?, asked = asked + 1 WHERE id = ? AND workflow_id = ?`, out.Event, call, row.WorkflowID); err != nil {
+		return out, err
 	}
 	if !own {
 		return out, nil

@@ -89,6 +89,7 @@ CREATE TABLE calls (
     toolset     TEXT NOT NULL,
     name        TEXT NOT NULL,
     args        TEXT NOT NULL,
+    idempotent  BIGINT NOT NULL,
     started     BIGINT NOT NULL,
     answer      TEXT NOT NULL,
     asking      TEXT NOT NULL,

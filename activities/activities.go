@@ -1,0 +1,128 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+
+	"tarry/agent"
+	"tarry/auth"
+	"tarry/models"
+	"tarry/session"
+	"tarry/tools"
+	"tarry/wire"
+)
+
+// Definitions finds published definitions.
+type Definitions interface {
+	Definition(ctx context.Context, hash string) (*agent.Definition, error)
+}
+
+// Listings keeps what toolsets offered.
+type Listings interface {
+	SaveListing(ctx context.Context, row session.Session, id, toolset string, body []byte) error
+	Listing(ctx context.Context, row session.Session, id string) (toolset string, body []byte, err error)
+}
+
+// Requests opens and closes questions to people. See store.Ask for what an implementation must lock.
+type Requests interface {
+	Ask(ctx context.Context, a session.Append, r auth.Request) (auth.Asked, error)
+	CloseRequest(ctx context.Context, row session.Session, id string) (auth.Status, error)
+}
+
+// Config is what activities work with. Every field is required unless it says otherwise.
+type Config struct {
+	Log         session.Log
+	Definitions Definitions
+	Listings    Listings
+	Requests    Requests
+	Models      *models.Registry
+	// Functions are the application's Go tools, Builtins those of Tarry.
+	Functions *tools.Registry
+	Builtins  *tools.Registry
+	Toolsets  tools.Opener
+	// Broker makes the broker of one attempt.
+	Broker func(owner agent.Owner, use Use, scrub *auth.Scrubber) auth.Broker
+	// Link is the address at which a person answers a request.
+	Link func(r auth.Request) string
+	// MaxResult bounds a stored tool result, in bytes of JSON; 0 means 1 MiB.
+	MaxResult int
+	Now       func() time.Time
+	// Slog is used for causes that must not stand in histories.
+	Slog *slog.Logger
+	// Fault, if set, is called at named points; tests hold a process there.
+	Fault func(ctx context.Context, point string)
+}
+
+// Use says who uses a credential, for the audit log.
+type Use struct {
+	Session string
+	Agent   string
+	Tool    string
+}
+
+// Activities are the activities of a worker.
+type Activities struct {
+	Config
+	views       *session.Views
+	definitions sync.Map // hash → *agent.Definition; immutable
+}
+
+const defaultMaxResult = 1 << 20
+
+// New checks the configuration.
+func New(c Config) (*Activities, error) {
+	if c.Log == nil || c.Definitions == nil || c.Listings == nil || c.Requests == nil || c.Models == nil || c.Functions == nil ||
+		c.Builtins == nil || c.Toolsets == nil || c.Broker == nil || c.Link == nil || c.Now == nil || c.Slog == nil {
+		return nil, errors.New("activities: a required field of Config is missing")
+	}
+	if c.MaxResult == 0 {
+		c.MaxResult = defaultMaxResult
+	}
+	const cachedSessions = 256
+	return &Activities{Config: c, views: session.NewViews(c.Log, cachedSessions)}, nil
+}
+
+// Registry is the part of a worker that activities are registered with.
+type Registry interface {
+	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
+	RegisterDynamicActivity(a any, options activity.DynamicRegisterOptions)
+}
+
+// Register registers every activity under its permanent name; tool calls go to the dynamic one.
+func (a *Activities) Register(r Registry) {
+	for name, f := range map[string]any{
+		wire.ActivityTake:      a.Take,
+		wire.ActivityListTools: a.ListTools,
+		wire.ActivityCallModel: a.CallModel,
+		wire.ActivityClose:     a.Close,
+		wire.ActivitySettle:    a.Settle,
+		wire.ActivityMirror:    a.Mirror,
+		wire.ActivityFinish:    a.Finish,
+	} {
+		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	r.RegisterDynamicActivity(a.dynamic, activity.DynamicRegisterOptions{})
+}
+
+func (a *Activities) dynamic(ctx context.Context, args converter.EncodedValues) (wire.ToolResult, error) {
+	if name := activity.GetInfo(ctx).ActivityType.Name; !wire.IsToolActivity(name) {
+		return wire.ToolResult{}, unknownActivity(name)
+	}
+	var in wire.ToolInput
+	if err := args.Get(&in); err != nil {
+		return wire.ToolResult{}, final("input of a tool call cannot be read")
+	}
+	return a.CallTool(ctx, in)
+}
+
+func (a *Activities) fault(ctx context.Context, point string) {
+	if a.Fault != nil {
+		a.Fault(ctx, point)
+	}
+}

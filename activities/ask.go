@@ -1,0 +1,135 @@
+package activities
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+
+	"google.golang.org/genai"
+
+	"tarry/agent"
+	"tarry/auth"
+	"tarry/session"
+	"tarry/wire"
+)
+
+// maxMeanwhile bounds how often an activity starts over because the credential arrived while it was asking for it.
+const maxMeanwhile = 3
+
+// question is what an activity asks a person.
+type question struct {
+	agent        string
+	call         string // empty when a toolset asks
+	functionCall string // what ADK calls functionCallId
+	parents      []string
+	acted        string
+	need         auth.Need
+}
+
+type asked struct{ auth.Asked }
+
+func (q asked) wire() wire.Asked {
+	return wire.Asked{Request: q.Request.ID, Asking: q.Event, Deadline: q.Request.Deadline}
+}
+
+// ask opens the request: row, event and mark are one transaction.
+func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, error) {
+	a.fault(ctx, "ask.before")
+	node := t.def.Find(q.agent)
+	view, err := a.views.View(ctx, t.row, q.parents)
+	if err != nil || len(view) == 0 || node == nil {
+		return asked{}, a.failed(ctx, "find what is asked for", err)
+	}
+	invocation := view[len(view)-1].InvocationID
+	r := auth.Request{
+		ID:         t.callID(wire.RoleRequest),
+		Owner:      t.row.Owner,
+		Session:    t.row.ID,
+		WorkflowID: t.row.WorkflowID,
+		Invocation: invocation,
+		Agent:      q.agent,
+		Call:       q.call,
+		Need:       q.need,
+		Correlator: rand.Text(),
+	}
+	if node.Wait.Deadline > 0 {
+		r.Deadline = a.Now().Add(node.Wait.Deadline)
+	}
+	config, err := a.authConfig(r)
+	if err != nil {
+		return asked{}, err
+	}
+	e := session.NewEvent{Kind: session.KindRequest, Parents: q.parents, Event: session.Event{
+		ID:           t.id(wire.RoleRequest),
+		InvocationID: invocation,
+		Author:       q.agent,
+		Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{
+			ID: r.ID, Name: agent.RequestCredential, Args: map[string]any{"functionCallId": q.functionCall, "authConfig": config},
+		}}}},
+		LongRunningToolIDs: []string{r.ID},
+	}}
+	add := t.append(e)
+	add.Acted = q.acted
+	out, err := a.Requests.Ask(ctx, add, r)
+	if err != nil {
+		return asked{}, a.failed(ctx, "open request", err)
+	}
+	a.fault(ctx, "ask.after")
+	if !out.Granted && !out.Denied {
+		a.Slog.InfoContext(ctx, "a login is needed", "request_id", out.Request.ID, "session_id", t.row.ID, "provider", q.need.Slot.Issuer, "tool", q.need.Tool)
+	}
+	return asked{out}, nil
+}
+
+// authConfig is ADK's AuthConfig. Its authUri is our own page, never the provider's, and no secret is in it.
+func (a *Activities) authConfig(r auth.Request) (map[string]any, error) {
+	scopes := map[string]string{}
+	for _, s := range r.Need.Scopes {
+		scopes[s] = ""
+	}
+	kind := "oauth2"
+	scheme := map[string]any{
+		"type": kind,
+		"flows": map[string]any{"authorizationCode": map[string]any{
+			"authorizationUrl": r.Need.Provider.AuthorizationEndpoint,
+			"tokenUrl":         r.Need.Provider.TokenEndpoint,
+			"scopes":           scopes,
+		}},
+	}
+	if r.Need.Type == string(agent.AuthOpenIDConnect) {
+		kind = string(agent.AuthOpenIDConnect)
+		scheme = map[string]any{
+			"type":                   kind,
+			"authorization_endpoint": r.Need.Provider.AuthorizationEndpoint,
+			"token_endpoint":         r.Need.Provider.TokenEndpoint,
+			"scopes":                 r.Need.Scopes,
+		}
+	}
+	client := map[string]any{}
+	if r.Need.Client.ID != "" {
+		client["clientId"] = r.Need.Client.ID
+	}
+	exchanged := map[string]any{"authUri": a.Link(r), "state": r.Correlator}
+	if r.Need.Client.ID != "" {
+		exchanged["clientId"] = r.Need.Client.ID
+	}
+	config := map[string]any{
+		"authScheme":              scheme,
+		"rawAuthCredential":       map[string]any{"authType": kind, "oauth2": client},
+		"exchangedAuthCredential": map[string]any{"authType": kind, "oauth2": exchanged},
+		"credentialKey":           r.Need.Key,
+	}
+	return plain(config)
+}
+
+// plain turns a value into what JSON makes of it.
+func plain(v any) (out map[string]any, err error) {
+	body, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(body, &out)
+	}
+	if err != nil {
+		return nil, final("value is not a JSON object")
+	}
+	return out, nil
+}

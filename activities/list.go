@@ -1,0 +1,96 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"tarry/agent"
+	"tarry/auth"
+	"tarry/tools"
+	"tarry/wire"
+)
+
+// listing is what is stored of a toolset.
+type listing struct {
+	Tools []tools.Declaration `json:"tools"`
+	// Failed says that the server could not be listed.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// ListTools lists one toolset, or asks for the login that listing needs.
+func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.ListResult, error) {
+	defer heartbeat(ctx)()
+	t, err := a.begin(ctx)
+	if err != nil {
+		return wire.ListResult{}, err
+	}
+	def := t.def.Toolset(in.Toolset)
+	if def == nil {
+		return wire.ListResult{}, final("the definition has no such toolset")
+	}
+	q := question{agent: in.Agent, functionCall: agent.ToolsetAuthPrefix + "McpToolset", parents: in.Heads, acted: in.Answered}
+	for range maxMeanwhile {
+		found, err := a.list(ctx, t, in, def)
+		if need, ok := required(err); ok {
+			q.need = need.Need
+			asked, err := a.ask(ctx, t, q)
+			switch {
+			case err != nil:
+				return wire.ListResult{}, err
+			case asked.Granted:
+				continue
+			case asked.Denied:
+				return wire.ListResult{Asked: wire.Asked{Denied: true}}, nil
+			}
+			return wire.ListResult{Asked: asked.wire()}, nil
+		}
+		if err != nil {
+			return wire.ListResult{}, err
+		}
+		return a.saveListing(ctx, t, in, found)
+	}
+	return wire.ListResult{}, again("the credential changes as it is used", 0)
+}
+
+func (a *Activities) list(ctx context.Context, t *attempt, in wire.ListInput, def *agent.MCPToolset) (listing, error) {
+	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: in.Agent, Tool: in.Toolset}, &auth.Scrubber{})
+	toolset, err := a.Toolsets.Open(ctx, def, t.row.Owner, broker)
+	if err == nil {
+		var found []tools.Declaration
+		if found, err = toolset.List(ctx); err == nil {
+			return listing{Tools: found}, nil
+		}
+	}
+	var told *tools.Error
+	_, asks := required(err)
+	switch {
+	case asks || ctx.Err() != nil:
+		return listing{}, err
+	case errors.As(err, &told), errors.Is(err, auth.ErrMisconfigured), t.number >= listAttempts:
+		a.Slog.WarnContext(ctx, "toolset cannot be listed", "toolset", in.Toolset, "session_id", t.row.ID, "err", err)
+		return listing{Failed: true}, nil
+	default:
+		a.Slog.WarnContext(ctx, "list tools", "toolset", in.Toolset, "attempt", t.number, "err", err)
+		return listing{}, again("the toolset's server does not answer", 0)
+	}
+}
+
+func (a *Activities) saveListing(ctx context.Context, t *attempt, in wire.ListInput, found listing) (wire.ListResult, error) {
+	body, err := json.Marshal(found)
+	if err != nil {
+		return wire.ListResult{}, final("listing cannot be stored")
+	}
+	id := t.id(wire.RoleEvent)[:8] + "-" + in.Toolset
+	if err := a.Listings.SaveListing(ctx, t.row, t.row.WorkflowID+" "+id, in.Toolset, body); err != nil {
+		return wire.ListResult{}, a.failed(ctx, "store listing", err)
+	}
+	if in.Answered != "" {
+		done := t.append()
+		done.Acted, done.Status = in.Answered, string(wire.StateRunning)
+		if _, err := a.Log.Append(ctx, done); err != nil {
+			return wire.ListResult{}, a.failed(ctx, "record that the login was used", err)
+		}
+	}
+	return wire.ListResult{List: id, Failed: found.Failed}, nil
+}

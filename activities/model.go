@@ -1,0 +1,161 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"google.golang.org/genai"
+
+	"tarry/agent"
+	"tarry/models"
+	"tarry/session"
+	"tarry/wire"
+)
+
+// CallModel makes one model call and stores the answer.
+func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.ModelResult, error) {
+	defer heartbeat(ctx)()
+	t, err := a.begin(ctx)
+	if err != nil {
+		return wire.ModelResult{}, err
+	}
+	if record, err := a.stored(ctx, t, wire.RoleEvent); err != nil || record != nil {
+		return a.modelResult(ctx, t, record, err)
+	}
+	turn, err := a.prepare(ctx, t, in)
+	var told *turnError
+	switch {
+	case errors.As(err, &told):
+		return a.modelFailed(ctx, t, in, turn, "CONFIGURATION", told.message)
+	case err != nil:
+		return wire.ModelResult{}, err
+	}
+	model, err := a.Models.Resolve(ctx, turn.request.Model)
+	if err != nil {
+		a.Slog.ErrorContext(ctx, "resolve model", "session_id", t.row.ID, "err", err)
+		return a.modelFailed(ctx, t, in, turn, "MODEL_UNKNOWN", "The model "+strconv.Quote(turn.request.Model)+" is not available on this worker.")
+	}
+	a.fault(ctx, "model.before")
+	response, err := generate(ctx, model, turn.request)
+	if err != nil {
+		return a.modelError(ctx, t, in, turn, err)
+	}
+	a.fault(ctx, "model.answered")
+	record, err := a.storeAnswer(ctx, t, in, turn, response)
+	if err != nil {
+		return wire.ModelResult{}, err
+	}
+	a.fault(ctx, "model.stored")
+	return a.modelResult(ctx, t, record, nil)
+}
+
+func generate(ctx context.Context, m models.Model, r *models.Request) (*models.Response, error) {
+	for response, err := range m.GenerateContent(ctx, r, false) {
+		if err != nil {
+			return nil, err //nolint:wrapcheck // classified by the caller
+		}
+		if !response.Partial {
+			return response, nil
+		}
+	}
+	return nil, &models.Error{Message: "the model gave no answer"}
+}
+
+// modelError retries what may pass, and writes down what does not.
+func (a *Activities) modelError(ctx context.Context, t *attempt, in wire.ModelInput, turn turn, err error) (wire.ModelResult, error) {
+	if ctx.Err() != nil {
+		return wire.ModelResult{}, ctx.Err() //nolint:wrapcheck // the SDK compares it
+	}
+	var e *models.Error
+	if !errors.As(err, &e) {
+		e = &models.Error{Message: "the model cannot be called"}
+	}
+	a.Slog.WarnContext(ctx, "model call", "session_id", t.row.ID, "model", turn.request.Model, "attempt", t.number, "err", e)
+	if e.Retryable() && t.number < modelAttempts {
+		return wire.ModelResult{}, again("the model does not answer", e.RetryAfter)
+	}
+	return a.modelFailed(ctx, t, in, turn, "MODEL_ERROR", e.Error())
+}
+
+// modelFailed stores the failure as the turn's event: the person sees it, and the invocation ends.
+func (a *Activities) modelFailed(ctx context.Context, t *attempt, in wire.ModelInput, turn turn, code, message string) (wire.ModelResult, error) {
+	e := session.NewEvent{Kind: session.KindNotice, Parents: in.Heads, Event: session.Event{
+		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, ErrorCode: code, ErrorMessage: message, TurnComplete: true,
+	}}
+	records, err := a.Log.Append(ctx, t.append(e))
+	if err != nil {
+		return wire.ModelResult{}, a.failed(ctx, "store model error", err)
+	}
+	return a.modelResult(ctx, t, records[0], nil)
+}
+
+// storeAnswer appends the answer, with the calls it makes and the responses to those that cannot run.
+func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelInput, turn turn, r *models.Response) (*session.Record, error) {
+	e := session.Event{
+		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, Content: r.Content, UsageMetadata: r.UsageMetadata,
+		FinishReason: r.FinishReason, ModelVersion: r.ModelVersion, ErrorCode: r.ErrorCode, ErrorMessage: r.ErrorMessage,
+	}
+	add := t.append()
+	add.Answers = map[string]string{}
+	add.Events = []session.NewEvent{{Kind: session.KindModel, Parents: in.Heads, Event: e}}
+	for i, call := range e.Calls() {
+		call.ID = t.callID(wire.RoleCall + "/" + strconv.Itoa(i))
+		row := session.Call{ID: call.ID, Invocation: turn.invocation, Event: e.ID, Agent: in.Agent, Name: call.Name}
+		if call.Args == nil {
+			call.Args = map[string]any{}
+		}
+		row.Args = encode(call.Args)
+		if tool, ok := turn.tools[call.Name]; ok && !agent.Reserved(call.Name) {
+			row.Toolset, row.Name, row.Idempotent = tool.toolset, tool.name, tool.declaration.Idempotent
+		} else {
+			answer := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID},
+				map[string]any{"error": "There is no tool " + strconv.Quote(call.Name) + ". Call one of: " + turn.names() + "."})
+			row.Answer = answer.ID
+			add.Events = append(add.Events, answer)
+		}
+		add.Calls = append(add.Calls, row)
+	}
+	node := t.def.Find(in.Agent)
+	if len(add.Calls) == 0 && node.OutputKey != "" {
+		if text := e.Text(); text != "" {
+			add.Events[0].Actions.StateDelta = map[string]any{node.OutputKey: text}
+		}
+	}
+	records, err := a.Log.Append(ctx, add)
+	if err != nil {
+		return nil, a.failed(ctx, "store model answer", err)
+	}
+	return records[0], nil
+}
+
+// modelResult reads the result off the stored event, so that a retried attempt returns what the first one did.
+func (a *Activities) modelResult(ctx context.Context, t *attempt, record *session.Record, err error) (wire.ModelResult, error) {
+	if err != nil {
+		return wire.ModelResult{}, err
+	}
+	out := wire.ModelResult{Event: record.ID, Failed: record.ErrorCode != "" && len(record.Calls()) == 0 && record.Text() == ""}
+	for _, call := range record.Calls() {
+		row, err := a.Log.Call(ctx, t.row, call.ID)
+		if err != nil {
+			return out, a.failed(ctx, "find call", err)
+		}
+		c := wire.Call{ID: row.ID}
+		if row.Toolset == "" {
+			c.Answer = row.Answer
+		} else {
+			c.Tool = wire.ToolActivity(row.Toolset, row.Name)[len(wire.ToolPrefix):]
+		}
+		out.Calls = append(out.Calls, c)
+	}
+	return out, nil
+}
+
+// response makes the event that answers a call.
+func response(id, invocation, author, call, name string, parents []string, body map[string]any) session.NewEvent {
+	return session.NewEvent{Kind: session.KindResponse, Parents: slices.Clone(parents), Event: session.Event{
+		ID: id, InvocationID: invocation, Author: author,
+		Content: &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{ID: call, Name: name, Response: body}}}},
+	}}
+}

@@ -1,0 +1,180 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"tarry/agent"
+	"tarry/models"
+	"tarry/session"
+	"tarry/tools"
+	"tarry/wire"
+)
+
+// turn is a model call that is ready to be made.
+type turn struct {
+	invocation string
+	request    *models.Request
+	tools      map[string]offered // by the name that the model knows
+}
+
+// offered is a tool as a model sees it, and where its calls go.
+type offered struct {
+	toolset, name string
+	declaration   tools.Declaration
+}
+
+func (t turn) names() string { return strings.Join(slices.Sorted(maps.Keys(t.tools)), ", ") }
+
+// turnError is a mistake of the definition that only shows at run time; the person is told.
+type turnError struct{ message string }
+
+func (e *turnError) Error() string { return e.message }
+
+// prepare builds the request from the session's view: the instruction with state filled in, the conversation as this
+// agent sees it, and the tools.
+func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput) (turn, error) {
+	node := t.def.Find(in.Agent)
+	if node == nil {
+		return turn{}, final("the definition has no such agent")
+	}
+	view, err := a.views.View(ctx, t.row, in.Heads)
+	if err != nil || len(view) == 0 {
+		return turn{}, a.failed(ctx, "read session", err)
+	}
+	out := turn{invocation: view[len(view)-1].InvocationID, tools: map[string]offered{}}
+	contents, err := session.Contents(view, in.Agent, "", node.IncludeContents)
+	if err != nil {
+		return out, a.failed(ctx, "build conversation", err)
+	}
+	out.request = &models.Request{Model: t.def.ModelOf(in.Agent), Agent: in.Agent, Contents: contents, Config: &genai.GenerateContentConfig{}}
+	if len(node.GenerateContentConfig) > 0 {
+		if err := json.Unmarshal(node.GenerateContentConfig, out.request.Config); err != nil {
+			return out, &turnError{"generate_content_config of agent " + in.Agent + " cannot be read"}
+		}
+	}
+	state, err := a.state(ctx, t, view, out.invocation)
+	if err != nil {
+		return out, err
+	}
+	system, err := instruction(node, state)
+	if err != nil {
+		return out, &turnError{err.Error()}
+	}
+	notes, err := a.offer(ctx, t, node, in.Lists, &out)
+	if err != nil {
+		return out, err
+	}
+	out.request.Config.SystemInstruction = genai.NewContentFromText(strings.Join(append(system, notes...), "\n\n"), genai.RoleUser)
+	return out, nil
+}
+
+func (a *Activities) state(ctx context.Context, t *attempt, view []*session.Record, invocation string) (map[string]any, error) {
+	scoped, err := a.Log.Scoped(ctx, t.row.Owner)
+	if err != nil {
+		return nil, a.failed(ctx, "read state", err)
+	}
+	return session.Fold(t.row.Initial, scoped, view, invocation), nil
+}
+
+// instruction is ADK's: the agent's own, then who it is.
+func instruction(node *agent.Agent, state map[string]any) ([]string, error) {
+	text, err := agent.Render(node.Instruction, func(key string) (string, bool) {
+		value, ok := state[key]
+		if !ok || value == nil {
+			return "", ok
+		}
+		if s, isText := value.(string); isText {
+			return s, true
+		}
+		return string(encode(value)), true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", node.Name, err)
+	}
+	identity := fmt.Sprintf("You are an agent. Your internal name is %q.", node.Name)
+	if node.Description != "" {
+		identity += fmt.Sprintf(" The description about you is %q.", node.Description)
+	}
+	if text == "" {
+		return []string{identity}, nil
+	}
+	return []string{text, identity}, nil
+}
+
+// offer fills in the tools, and returns what the model must know about those that are missing.
+func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, lists []string, out *turn) (notes []string, err error) {
+	listed := map[string]listing{}
+	for _, id := range lists {
+		toolset, body, err := a.Listings.Listing(ctx, t.row, t.row.WorkflowID+" "+id)
+		if err != nil {
+			return nil, a.failed(ctx, "read listing", err)
+		}
+		var l listing
+		if err := json.Unmarshal(body, &l); err != nil {
+			return nil, final("stored listing cannot be read")
+		}
+		listed[toolset] = l
+	}
+	var declared []*genai.FunctionDeclaration
+	add := func(toolset, name string, d tools.Declaration) {
+		public := name[strings.LastIndex(name, ".")+1:] // providers allow no dots
+		if _, taken := out.tools[public]; taken || agent.Reserved(public) {
+			a.Slog.WarnContext(ctx, "tool is hidden by another of the same name", "tool", name, "toolset", toolset, "agent", node.Name)
+			return
+		}
+		out.tools[public] = offered{toolset: toolset, name: name, declaration: d}
+		declared = append(declared, declaration(public, d))
+	}
+	for _, tool := range node.Tools {
+		switch {
+		case tool.Builtin != "":
+			if found, ok := a.Builtins.Tool(tool.Builtin); ok {
+				add(wire.ToolsetBuiltin, tool.Builtin, found.Declaration())
+			}
+		case tool.Function != "":
+			found, ok := a.Functions.Tool(tool.Function)
+			if !ok {
+				return nil, &turnError{fmt.Sprintf("Agent %s uses the tool %s, which is not registered with this worker.", node.Name, tool.Function)}
+			}
+			add(wire.ToolsetFunction, tool.Function, found.Declaration())
+		case tool.MCP != nil:
+			l, ok := listed[tool.MCP.Name]
+			switch {
+			case !ok:
+				notes = append(notes, "The tools of "+tool.MCP.Name+" are not available: the login they need was not granted.")
+			case l.Failed:
+				notes = append(notes, "The tools of "+tool.MCP.Name+" are not available: their server cannot be reached.")
+			}
+			for _, d := range l.Tools {
+				add(tool.MCP.Name, d.Name, d)
+			}
+		}
+	}
+	if len(declared) > 0 {
+		out.request.Config.Tools = append(out.request.Config.Tools, &genai.Tool{FunctionDeclarations: declared})
+	}
+	return notes, nil
+}
+
+func declaration(name string, d tools.Declaration) *genai.FunctionDeclaration {
+	f := &genai.FunctionDeclaration{Name: name, Description: d.Description}
+	if len(d.Parameters) > 0 {
+		f.ParametersJsonSchema = d.Parameters
+	}
+	return f
+}
+
+func encode(v any) json.RawMessage {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return body
+}

@@ -1,0 +1,137 @@
+package activities
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tarry/auth"
+	"tarry/session"
+	"tarry/wire"
+)
+
+func publicName(name string) string { return name[strings.LastIndex(name, ".")+1:] }
+
+// settled is what a model hears of a call that did not run to its end.
+func settled(reason string) string {
+	switch reason {
+	case wire.ReasonDenied:
+		return "The person did not allow the login that this tool needs. Do not call it again now; say what you could not do."
+	case wire.ReasonExpired:
+		return "Nobody logged in before the deadline, so this tool could not run. Say what you could not do."
+	case wire.ReasonRefused:
+		return "The tool's server does not accept the login, although it was given several times."
+	default:
+		return "The tool failed; it is not known whether the call took effect."
+	}
+}
+
+// Settle answers a call that will not run again, and marks the request as acted on. It is a local activity.
+func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.SettleResult, error) {
+	t, err := a.begin(ctx)
+	if err != nil {
+		return wire.SettleResult{}, err
+	}
+	add := t.append()
+	add.Acted, add.Status = in.Request, string(wire.StateRunning)
+	var out wire.SettleResult
+	if in.Call != "" {
+		call, err := a.Log.Call(ctx, t.row, in.Call)
+		if err != nil {
+			return out, a.failed(ctx, "find call", err)
+		}
+		out.Event = call.Answer
+		if call.Answer == "" {
+			e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": settled(in.Reason)})
+			add.Events, add.Answers, out.Event = []session.NewEvent{e}, map[string]string{call.ID: e.ID}, e.ID
+		}
+	}
+	if _, err := a.Log.Append(ctx, add); err != nil {
+		return out, a.failed(ctx, "settle call", err)
+	}
+	return out, nil
+}
+
+// Mirror writes the run's status to the store, where clients read it. It is a local activity.
+func (a *Activities) Mirror(ctx context.Context, in wire.MirrorInput) error {
+	t, err := a.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.Log.SetStatus(ctx, t.row, t.run, string(in.State)); err != nil {
+		return a.failed(ctx, "write status", err)
+	}
+	return nil
+}
+
+// Close ends a request at its deadline; the row may say that the login came first.
+func (a *Activities) Close(ctx context.Context, in wire.CloseInput) (wire.CloseResult, error) {
+	t, err := a.begin(ctx)
+	if err != nil {
+		return wire.CloseResult{}, err
+	}
+	status, err := a.Requests.CloseRequest(ctx, t.row, in.Request)
+	switch {
+	case err != nil:
+		return wire.CloseResult{}, a.failed(ctx, "close request", err)
+	case status.Open():
+		return wire.CloseResult{}, again("a login is being completed", 0)
+	case status == auth.StatusGranted:
+		return wire.CloseResult{Outcome: wire.OutcomeGranted}, nil
+	case status == auth.StatusDenied:
+		return wire.CloseResult{Outcome: wire.OutcomeDenied}, nil
+	default:
+		return wire.CloseResult{Outcome: wire.OutcomeExpired}, nil
+	}
+}
+
+// Finish ends an invocation: calls that are still open get a response, so that the next invocation finds every call
+// answered (invariant I9), and an ending other than the normal one gets an event that says so. It is a local activity.
+func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.FinishResult, error) {
+	t, err := a.begin(ctx)
+	if err != nil {
+		return wire.FinishResult{}, err
+	}
+	open, err := a.Log.Open(ctx, t.row, in.Invocation)
+	if err != nil {
+		return wire.FinishResult{}, a.failed(ctx, "find open calls", err)
+	}
+	add := t.append()
+	add.Answers = map[string]string{}
+	heads := slices.Clone(in.Heads)
+	for i, call := range open {
+		message := "The call was cancelled."
+		if call.Started {
+			message += " It is not known whether it took effect."
+		}
+		e := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": message})
+		add.Events, add.Answers[call.ID] = append(add.Events, e), e.ID
+		heads = append(heads, e.ID)
+	}
+	if code, message := notice(in.End); code != "" {
+		add.Events = append(add.Events, session.NewEvent{Kind: session.KindNotice, Parents: heads, Event: session.Event{
+			ID: t.id(wire.RoleEvent), InvocationID: in.Invocation, Author: t.def.Root.Name, ErrorCode: code, ErrorMessage: message, TurnComplete: true,
+		}})
+	}
+	tips, err := a.Log.Finish(ctx, t.row, session.Ending{
+		Run: t.run, Invocation: in.Invocation, Status: in.End, Denied: in.Denied, Closed: in.Closed, Append: add,
+	})
+	if err != nil {
+		return wire.FinishResult{}, a.failed(ctx, "finish invocation", err)
+	}
+	return wire.FinishResult{Heads: tips}, nil
+}
+
+func notice(end string) (code, message string) {
+	switch end {
+	case wire.EndCancelled:
+		return "CANCELLED", "The invocation was cancelled."
+	case wire.EndLimit:
+		return "LIMIT_REACHED", "The invocation reached its limit of model calls and was ended."
+	case wire.EndFailed:
+		return "FAILED", "The invocation failed."
+	default:
+		return "", ""
+	}
+}

@@ -1,0 +1,174 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"tarry/agent"
+	"tarry/auth"
+	"tarry/session"
+	"tarry/tools"
+	"tarry/wire"
+)
+
+// CallTool runs one call, or asks for the login that it needs.
+func (a *Activities) CallTool(ctx context.Context, in wire.ToolInput) (wire.ToolResult, error) {
+	defer heartbeat(ctx)()
+	t, err := a.begin(ctx)
+	if err != nil {
+		return wire.ToolResult{}, err
+	}
+	for range maxMeanwhile {
+		out, repeat, err := a.tryTool(ctx, t, in)
+		if err != nil || !repeat {
+			return out, err
+		}
+	}
+	return wire.ToolResult{}, again("the credential changes as it is used", 0)
+}
+
+// tryTool makes one try; repeat says that the credential arrived while it was being asked for.
+func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput) (out wire.ToolResult, repeat bool, err error) {
+	call, err := a.Log.Start(ctx, t.row, in.Call)
+	if err != nil {
+		return out, false, a.failed(ctx, "start call", err)
+	}
+	if call.Answer != "" {
+		out, err = a.answered(ctx, t, call.Answer)
+		return out, false, err
+	}
+	if call.Started && !call.Idempotent {
+		out, err = a.answer(ctx, t, in, call, outcomeUnknown())
+		return out, false, err
+	}
+	a.fault(ctx, "tool.started")
+	var scrub auth.Scrubber
+	result, err := a.runTool(ctx, t, call, &scrub)
+	a.fault(ctx, "tool.ran")
+	if need, ok := required(err); ok {
+		return a.askFor(ctx, t, in, call, need.Need)
+	}
+	if err != nil {
+		if result, err = a.toolFailed(ctx, t, call, err); err != nil {
+			return out, false, err
+		}
+	}
+	out, err = a.answer(ctx, t, in, call, a.clean(result, &scrub))
+	a.fault(ctx, "tool.stored")
+	return out, false, err
+}
+
+func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, call session.Call, need auth.Need) (out wire.ToolResult, repeat bool, err error) {
+	asked, err := a.ask(ctx, t, question{
+		agent: call.Agent, call: call.ID, functionCall: call.ID, parents: parents(call), acted: in.Answered, need: need,
+	})
+	switch {
+	case err != nil:
+		return out, false, err
+	case asked.Granted:
+		if err := a.Log.ReleaseCall(ctx, t.row, call.ID); err != nil {
+			return out, false, a.failed(ctx, "release call", err)
+		}
+		return out, true, nil
+	case asked.Denied:
+		out, err = a.answer(ctx, t, in, call, tools.Result{Response: map[string]any{"error": settled(wire.ReasonDenied)}})
+		out.Denied = true
+		return out, false, err
+	}
+	return wire.ToolResult{Asked: asked.wire()}, false, nil
+}
+
+func parents(call session.Call) []string {
+	if call.Asking != "" {
+		return []string{call.Asking}
+	}
+	return []string{call.Event}
+}
+
+// runTool finds the tool and calls it with a broker of its own.
+func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, scrub *auth.Scrubber) (result tools.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.Slog.ErrorContext(ctx, "tool panicked", "tool", call.Name, "session_id", t.row.ID, "panic", fmt.Sprintf("%T", p))
+			result, err = tools.Result{}, tools.Errorf("the tool failed: internal error")
+		}
+	}()
+	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: call.Agent, Tool: call.Name}, scrub)
+	view, err := a.views.View(ctx, t.row, []string{call.Event})
+	if err != nil {
+		return result, fmt.Errorf("%w: %w", tools.ErrNotExecuted, err)
+	}
+	state, err := a.state(ctx, t, view, call.Invocation)
+	if err != nil {
+		return result, fmt.Errorf("%w: %w", tools.ErrNotExecuted, err)
+	}
+	c := tools.Call{
+		ID: call.ID, Name: call.Name, Args: call.Args, Owner: t.row.Owner, Session: t.row.ID, Invocation: call.Invocation, Agent: call.Agent, State: state,
+	}
+	switch call.Toolset {
+	case wire.ToolsetBuiltin:
+		return callRegistered(ctx, a.Builtins, c, broker)
+	case wire.ToolsetFunction:
+		return callRegistered(ctx, a.Functions, c, broker)
+	}
+	def := t.def.Toolset(call.Toolset)
+	if def == nil {
+		return result, tools.Errorf("there is no toolset %s", strconv.Quote(call.Toolset))
+	}
+	toolset, err := a.Toolsets.Open(ctx, def, t.row.Owner, broker)
+	if err != nil {
+		return result, err //nolint:wrapcheck // classified by the caller
+	}
+	return toolset.Call(ctx, c) //nolint:wrapcheck // classified by the caller
+}
+
+func callRegistered(ctx context.Context, r *tools.Registry, c tools.Call, broker auth.Broker) (tools.Result, error) {
+	tool, ok := r.Tool(c.Name)
+	if !ok {
+		return tools.Result{}, fmt.Errorf("%w: tool %s is not registered with this worker", tools.ErrNotExecuted, c.Name)
+	}
+	var declared []agent.Auth
+	if authorized, ok := tool.(tools.Authorized); ok {
+		declared = authorized.Credentials()
+	}
+	return tool.Call(auth.WithBroker(ctx, broker, c.Name, declared), c) //nolint:wrapcheck // classified by the caller
+}
+
+// toolFailed decides whether a failed call is tried again or told to the model.
+func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Call, err error) (tools.Result, error) {
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err() //nolint:wrapcheck // the SDK compares it
+	}
+	var told *tools.Error
+	harmless := errors.Is(err, tools.ErrNotExecuted) || errors.Is(err, auth.ErrUnavailable)
+	switch {
+	case errors.As(err, &told):
+		a.Slog.InfoContext(ctx, "tool error", "tool", call.Name, "session_id", t.row.ID, "err", errors.Unwrap(told))
+		return failure(told.Message), nil
+	case errors.Is(err, auth.ErrMisconfigured), errors.Is(err, auth.ErrNotDeclared):
+		a.Slog.ErrorContext(ctx, "credential cannot be had", "tool", call.Name, "session_id", t.row.ID, "err", err)
+		return failure("The tool is not set up: its credential cannot be had. An operator finds the reason in the log."), nil
+	case harmless || call.Idempotent:
+		a.Slog.WarnContext(ctx, "tool call", "tool", call.Name, "session_id", t.row.ID, "attempt", t.number, "err", err)
+		if t.number >= toolAttempts {
+			return failure("The tool cannot be reached. It was tried several times."), nil
+		}
+		if err := a.Log.ReleaseCall(ctx, t.row, call.ID); err != nil {
+			return tools.Result{}, a.failed(ctx, "release call", err)
+		}
+		return tools.Result{}, again("the tool cannot be reached", 0)
+	default:
+		a.Slog.WarnContext(ctx, "outcome of tool call is unknown", "tool", call.Name, "session_id", t.row.ID, "err", err)
+		return outcomeUnknown(), nil
+	}
+}
+
+func failure(message string) tools.Result {
+	return tools.Result{Response: map[string]any{"error": message}}
+}
+
+func outcomeUnknown() tools.Result {
+	return failure("outcome unknown: the call was interrupted and may or may not have taken effect. Check before you call the tool again.")
+}
