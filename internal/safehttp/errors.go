@@ -1,8 +1,12 @@
 package safehttp
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/url"
 )
 
@@ -71,3 +75,26 @@ func (e *requestError) Timeout() bool { return e.timeout }
 
 // Temporary implements net.Error.
 func (e *requestError) Temporary() bool { return e.timeout }
+
+// quiet hides the text of transport errors that quote what the server sent, such as a malformed header line. Errors of
+// the network, TLS and the context quote addresses and names only, and pass unchanged: http.Client looks at their type.
+func quiet(err error) error {
+	var (
+		network net.Error
+		blocked *BlockedError
+		cert    *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &network), errors.As(err, &blocked), errors.As(err, &cert),
+		errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	}
+	return &brokenError{cause: err}
+}
+
+// brokenError is a connection that broke or an answer that is not HTTP.
+type brokenError struct{ cause error }
+
+func (e *brokenError) Error() string { return "connection broken or response malformed" }
+
+func (e *brokenError) Unwrap() error { return e.cause }

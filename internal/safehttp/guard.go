@@ -2,6 +2,7 @@ package safehttp
 
 import (
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -42,9 +43,14 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.RoundTrip(req)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // http.Client looks at the type, and the text holds no URL
+		return nil, quiet(err)
 	}
 	host := req.URL.Hostname()
+	if _, err := url.Parse(resp.Header.Get("Location")); err != nil {
+		_ = resp.Body.Close()
+		// http.Client would quote the header in its error, and with it whatever the server put there.
+		return nil, &BlockedError{Host: host, Reason: "redirect to what is not a URL"}
+	}
 	if resp.ContentLength > g.maxBody && req.Method != http.MethodHead {
 		_ = resp.Body.Close() // unread on purpose
 		return nil, &TooLargeError{Host: host, Limit: g.maxBody}

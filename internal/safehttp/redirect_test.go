@@ -35,6 +35,7 @@ func TestRedirectsAreRefused(t *testing.T) {
 		"down to http":             {to: "http://example.com/", reason: "https to http"},
 		"down to http, dev flag":   {to: "http://127.0.0.1/", cfg: safehttp.Config{AllowLoopback: true}, reason: "https to http"},
 		"to another scheme":        {to: "ftp://example.com/", reason: "https to another scheme"},
+		"to no URL":                {to: "https://example.com/%zz?code=secret", reason: "not a URL"},
 		"with user information":    {to: "https://u:p@example.com/", reason: "user information"},
 		"POST 307":                 {to: "https://example.com/", method: http.MethodPost, status: http.StatusTemporaryRedirect, reason: "redirect of a POST"},
 		"POST 303":                 {to: "https://example.com/", method: http.MethodPost, status: http.StatusSeeOther, reason: "redirect of a POST"},
@@ -65,9 +66,21 @@ func TestRedirectsAreRefused(t *testing.T) {
 					_ = resp.Body.Close()
 				}
 				requireBlocked(t, err, tt.reason)
+				require.NotContains(t, err.Error(), "secret")
 			}
 		})
 	}
+}
+
+func TestMalformedAnswersAreNotQuoted(t *testing.T) {
+	t.Parallel()
+	c, _ := internet(t, safehttp.Config{Resolver: public()}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "https://example.com/\x7f?code=secret")
+		w.WriteHeader(http.StatusFound)
+	}))
+	_, err := get(t, c.HTTP(), "https://example.com/")
+	require.ErrorContains(t, err, "malformed")
+	require.NotContains(t, err.Error(), "secret")
 }
 
 func TestFiveRedirectsAreFollowed(t *testing.T) {
