@@ -1,0 +1,78 @@
+package tarry
+
+import (
+	"fmt"
+	"slices"
+
+	"tarry/agent"
+	"tarry/agent/yaml"
+	"tarry/models"
+	"tarry/models/gemini"
+	"tarry/models/openai"
+	"tarry/models/scripted"
+	"tarry/tools"
+)
+
+// App is what an application brings. The zero value brings nothing: a worker then runs agents from files, with MCP
+// servers as their tools.
+type App struct {
+	// Agents are definitions made in Go; those in the agents folder come on top. Two of one app name are an error.
+	Agents []*agent.Definition
+	// Tools are Go functions that agents name.
+	Tools []tools.Tool
+	// Models are providers by the prefix of the names that they serve ("acme" serves "acme/large"). They come before
+	// Tarry's own: gemini, openai and, where a scripts folder is set, scripted.
+	Models map[string]models.Factory
+}
+
+// definitions reads the agents folder and checks everything that can be checked before a run.
+func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definition, error) {
+	all := slices.Clone(a.Agents)
+	for _, d := range a.Agents {
+		if err := d.Validate(); err != nil {
+			return nil, fmt.Errorf("agent %s: %w", d.App, err)
+		}
+	}
+	if c.AgentsDir != "" {
+		loaded, err := yaml.Load(c.AgentsDir, yaml.Options{Functions: functions.Names(), AllowStdio: c.AllowStdio, Vars: c.Vars})
+		if err != nil {
+			return nil, fmt.Errorf("read agents in %s: %w", c.AgentsDir, err)
+		}
+		all = append(all, loaded...)
+	}
+	seen := map[string]bool{}
+	for _, d := range all {
+		if seen[d.App] {
+			return nil, fmt.Errorf("two agents are called %q; give one another folder name", d.App)
+		}
+		seen[d.App] = true
+		for node := range d.All() {
+			for _, tool := range node.Tools {
+				if _, ok := functions.Tool(tool.Function); tool.Function != "" && !ok {
+					return nil, fmt.Errorf("agent %s uses the tool %q, which is not registered; there are %v", node.Name, tool.Function, functions.Names())
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+func (a App) models(c Config, client httpClient) (*models.Registry, error) {
+	r := models.NewRegistry()
+	own := map[string]models.Factory{
+		gemini.Provider: gemini.Factory(gemini.Config{APIKey: c.GeminiKey.Reveal(), HTTPClient: client, BaseURL: c.GeminiBaseURL}),
+		openai.Provider: openai.Factory(openai.Config{APIKey: c.OpenAIKey.Reveal(), HTTPClient: client, BaseURL: c.OpenAIBaseURL}),
+	}
+	if c.ScriptsDir != "" {
+		own[scripted.Provider] = scripted.Factory(scripted.Config{Dir: c.ScriptsDir, Journal: c.ScriptJournal})
+	}
+	for prefix, factory := range a.Models {
+		own[prefix] = factory
+	}
+	for prefix, factory := range own {
+		if err := r.Register(prefix, factory); err != nil {
+			return nil, fmt.Errorf("register models %s: %w", prefix, err)
+		}
+	}
+	return r, nil
+}

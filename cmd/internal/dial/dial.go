@@ -1,0 +1,56 @@
+// Package dial connects the binaries to Temporal, by Temporal's own environment configuration (TEMPORAL_ADDRESS,
+// TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TLS). Only the commands use it.
+package dial
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+)
+
+// Temporal dials what the environment names; the error names the address.
+func Temporal(ctx context.Context, logger *slog.Logger) (client.Client, error) {
+	options, err := Options()
+	if err != nil {
+		return nil, err
+	}
+	options.Logger = log.NewStructuredLogger(logger)
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal at %s: %w; set TEMPORAL_ADDRESS", options.HostPort, err)
+	}
+	return c, nil
+}
+
+// Options reads the environment.
+func Options() (client.Options, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return options, fmt.Errorf("read Temporal configuration: %w", err)
+	}
+	if options.HostPort == "" {
+		options.HostPort = "127.0.0.1:7233"
+	}
+	if options.Namespace == "" {
+		options.Namespace = "default"
+	}
+	return options, nil
+}
+
+// Lazy connects at the first call: a server starts, and takes callbacks, while Temporal is down.
+func Lazy(logger *slog.Logger) (client.Client, error) {
+	options, err := Options()
+	if err != nil {
+		return nil, err
+	}
+	options.Logger = log.NewStructuredLogger(logger)
+	c, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal: %w", err)
+	}
+	return c, nil
+}

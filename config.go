@@ -1,0 +1,169 @@
+package tarry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"go.temporal.io/sdk/client"
+
+	"tarry/auth"
+	"tarry/internal/wiring"
+)
+
+type httpClient = *http.Client
+
+// Config is the configuration of a worker. [ConfigFromEnv] fills it from variables; Client and Log are the caller's.
+type Config struct {
+	// Client is the connection to Temporal. Required.
+	Client client.Client
+	// TaskQueue defaults to "tarry".
+	TaskQueue string
+	// DatabaseURL is a file path or sqlite:// URL, the same as the server's.
+	DatabaseURL string
+	// DataDir holds the keyset, the same as the server's.
+	DataDir string
+	// AgentsDir is a folder of agent folders; empty means only agents from Go.
+	AgentsDir string
+	// SecretsDir is where ${file:…} references lie.
+	SecretsDir string
+	// LookupEnv resolves ${env:TARRY_SECRET_…} references.
+	LookupEnv func(string) (string, bool)
+	// PublicURL is where browsers reach the server: login links begin with it.
+	PublicURL *url.URL
+	// Vars are the values of ${var:NAME} in agent files.
+	Vars map[string]string
+	// Dev allows loopback addresses for providers and MCP servers.
+	Dev bool
+	// AllowStdio permits MCP servers that are started as processes.
+	AllowStdio bool
+	// AllowCIDRs are private ranges that may be reached.
+	AllowCIDRs []netip.Prefix
+
+	GeminiKey, OpenAIKey         auth.Secret
+	GeminiBaseURL, OpenAIBaseURL string
+	// ScriptsDir switches scripted models on; ScriptJournal is a file that their calls are written to.
+	ScriptsDir, ScriptJournal string
+
+	Log *slog.Logger
+	// Fault is called at named points of activities; tests hold a process there. Nil in production.
+	Fault func(ctx context.Context, point string)
+}
+
+// Variables lists the environment variables of a worker with what they mean, for help texts and documentation.
+func Variables() map[string]string {
+	return map[string]string{
+		"TARRY_TASK_QUEUE":     "Temporal task queue (default tarry)",
+		"TARRY_DATABASE_URL":   "file path or sqlite:// URL (default .tarry/tarry.db)",
+		"TARRY_DATA_DIR":       "folder of the keyset (default .tarry)",
+		"TARRY_AGENTS_DIR":     "folder of agent folders",
+		"TARRY_SECRETS_DIR":    "folder of ${file:…} secrets",
+		"TARRY_PUBLIC_URL":     "where browsers reach the server (default http://127.0.0.1:8080)",
+		"TARRY_VARS":           "values of ${var:NAME} in agent files: NAME=VALUE,NAME=VALUE",
+		"TARRY_DEV":            "true: loopback providers and servers, short timeouts",
+		"TARRY_ALLOW_STDIO":    "true: MCP servers may be started as processes",
+		"TARRY_ALLOW_CIDRS":    "private address ranges that may be reached, separated by commas",
+		"TARRY_SCRIPTS_DIR":    "folder of scripts for scripted/… models",
+		"TARRY_SCRIPT_JOURNAL": "file to which calls of scripted models are written",
+	}
+}
+
+// ConfigFromEnv reads the variables that [Variables] lists, and the model keys GEMINI_API_KEY (or GOOGLE_API_KEY),
+// OPENAI_API_KEY and OPENAI_BASE_URL. It reports every problem, joined.
+func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
+	e := env{lookup: lookup}
+	c := Config{
+		TaskQueue:     e.text("TARRY_TASK_QUEUE", "tarry"),
+		DatabaseURL:   e.text("TARRY_DATABASE_URL", ".tarry/tarry.db"),
+		DataDir:       e.text("TARRY_DATA_DIR", ".tarry"),
+		AgentsDir:     e.text("TARRY_AGENTS_DIR", ""),
+		SecretsDir:    e.text("TARRY_SECRETS_DIR", ""),
+		LookupEnv:     lookup,
+		PublicURL:     e.url("TARRY_PUBLIC_URL", "http://127.0.0.1:8080"),
+		Vars:          e.pairs("TARRY_VARS"),
+		Dev:           e.flag("TARRY_DEV"),
+		AllowStdio:    e.flag("TARRY_ALLOW_STDIO"),
+		AllowCIDRs:    e.prefixes("TARRY_ALLOW_CIDRS"),
+		GeminiKey:     auth.NewSecret(e.text("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
+		GeminiBaseURL: e.text("GEMINI_BASE_URL", ""),
+		OpenAIKey:     auth.NewSecret(e.text("OPENAI_API_KEY", "")),
+		OpenAIBaseURL: e.text("OPENAI_BASE_URL", ""),
+		ScriptsDir:    e.text("TARRY_SCRIPTS_DIR", ""),
+		ScriptJournal: e.text("TARRY_SCRIPT_JOURNAL", ""),
+	}
+	return c, errors.Join(e.errs...)
+}
+
+func (c Config) wiring() wiring.Config {
+	return wiring.Config{
+		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, SecretsDir: c.SecretsDir, LookupEnv: c.LookupEnv, PublicURL: c.PublicURL,
+		Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: c.Log, Fault: c.Fault,
+	}
+}
+
+// env reads variables and collects what is wrong with them.
+type env struct {
+	lookup func(string) (string, bool)
+	errs   []error
+}
+
+func (e *env) text(name, fallback string) string {
+	if v, ok := e.lookup(name); ok && v != "" {
+		return v
+	}
+	return fallback
+}
+
+func (e *env) flag(name string) bool {
+	v := e.text(name, "false")
+	on, err := strconv.ParseBool(v)
+	if err != nil {
+		e.errs = append(e.errs, fmt.Errorf("%s: %q is neither true nor false", name, v))
+	}
+	return on
+}
+
+func (e *env) url(name, fallback string) *url.URL {
+	v := e.text(name, fallback)
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		e.errs = append(e.errs, fmt.Errorf("%s: %q is not an http(s) URL such as %s", name, v, fallback))
+	}
+	return u
+}
+
+func (e *env) pairs(name string) map[string]string {
+	out := map[string]string{}
+	for pair := range strings.SplitSeq(e.text(name, ""), ",") {
+		if pair == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			e.errs = append(e.errs, fmt.Errorf("%s: %q is not NAME=VALUE", name, pair))
+		}
+		out[key] = value
+	}
+	return out
+}
+
+func (e *env) prefixes(name string) (out []netip.Prefix) {
+	for text := range strings.SplitSeq(e.text(name, ""), ",") {
+		if text == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			e.errs = append(e.errs, fmt.Errorf("%s: %q is not a range such as 10.0.0.0/8", name, text))
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,29 @@
+//go:build faults
+
+package process
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Fault holds the process at named points, so that a test can kill it there. TARRY_FAULT_DIR is a folder: when
+// "POINT.hold" exists in it, the process that reaches POINT removes it, writes "POINT.held" and stays until "POINT.go"
+// appears or it is killed.
+func Fault(lookup func(string) (string, bool)) func(context.Context, string) {
+	dir, ok := lookup("TARRY_FAULT_DIR")
+	if !ok || dir == "" {
+		return nil
+	}
+	return func(ctx context.Context, point string) {
+		point = strings.ReplaceAll(point, "/", "_")
+		// Removing is the claim: of several processes, or goroutines, one is held.
+		if os.Remove(filepath.Join(dir, point+".hold")) != nil {
+			return
+		}
+		_ = os.WriteFile(filepath.Join(dir, point+".held"), nil, 0o600)
+		watch(ctx, filepath.Join(dir, point+".go"))
+	}
+}

@@ -1,0 +1,108 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tarry/auth/discovery"
+	"tarry/auth/oauth"
+	"tarry/auth/vault"
+	"tarry/internal/safehttp"
+	"tarry/store"
+)
+
+// Config is what worker and server have in common.
+type Config struct {
+	// DatabaseURL is a file path or a sqlite:// URL.
+	DatabaseURL string
+	// DataDir holds the keyset.
+	DataDir string
+	// SecretsDir is where ${file:…} references lie; empty means there are none.
+	SecretsDir string
+	// LookupEnv resolves ${env:…} references.
+	LookupEnv func(string) (string, bool)
+	PublicURL *url.URL
+	// Dev allows loopback addresses for providers and MCP servers.
+	Dev        bool
+	AllowCIDRs []netip.Prefix
+	Log        *slog.Logger
+	// Wake is called when messages to runs were written; may be nil.
+	Wake func()
+	// Fault is for tests.
+	Fault func(ctx context.Context, point string)
+	// ExchangeTimeout bounds token requests; 0 means the default.
+	ExchangeTimeout time.Duration
+}
+
+// Parts are what both processes work with.
+type Parts struct {
+	Store  *store.Store
+	Vault  *vault.Vault
+	HTTP   *safehttp.Client
+	Logins *oauth.Service
+	// UserKey keeps users out of workflow ids.
+	UserKey []byte
+}
+
+const userKeyName = "workflow-user-hmac"
+
+// Open opens store and vault and builds the rest. Close ends it.
+func Open(ctx context.Context, c Config) (*Parts, error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("create data folder: %w", err)
+	}
+	s, err := store.Open(ctx, c.DatabaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	p, err := build(ctx, c, s)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return p, nil
+}
+
+func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
+	v, err := vault.Open(ctx, vault.Config{KeysetFile: filepath.Join(c.DataDir, "keyset.json"), Checks: s})
+	if err != nil {
+		return nil, fmt.Errorf("open vault: %w", err)
+	}
+	key, err := v.NamedKey(ctx, userKeyName)
+	if err != nil {
+		return nil, fmt.Errorf("open user key: %w", err)
+	}
+	client := safehttp.New(safehttp.Config{AllowLoopback: c.Dev, AllowCIDRs: c.AllowCIDRs, UserAgent: "tarry"})
+	logins, err := oauth.New(oauth.Config{
+		Store:           s,
+		Vault:           v,
+		HTTP:            client.HTTP(),
+		Discover:        &discovery.Discoverer{HTTP: client.HTTP(), AllowLoopback: c.Dev},
+		Secrets:         Secrets(c.SecretsDir, c.LookupEnv),
+		PublicURL:       c.PublicURL,
+		ClientName:      "Tarry",
+		Log:             c.Log,
+		Wake:            c.Wake,
+		Fault:           c.Fault,
+		ExchangeTimeout: c.ExchangeTimeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up logins: %w", err)
+	}
+	return &Parts{Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key}, nil
+}
+
+// Close closes the store and idle connections.
+func (p *Parts) Close() error {
+	p.HTTP.CloseIdleConnections()
+	if err := p.Store.Close(); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
