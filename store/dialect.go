@@ -11,8 +11,8 @@ import (
 type dialect struct {
 	// skipLocked ends a SELECT of rows to claim, where several writers can be inside transactions at once.
 	skipLocked string
-	name   string // as goose and database/sql name it
-	driver string
+	name       string // as goose and database/sql name it
+	driver     string
 	// serial is the type of a growing primary key.
 	serial string
 	// rebind turns ? placeholders into the dialect's.

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"tarry/engine"
+	"tarry/internal/wiring"
+	"tarry/server/signin"
+)
+
+// Config of a [Server]. Every field is required unless it says otherwise.
+type Config struct {
+	Parts  *wiring.Parts
+	Engine *engine.Engine
+	// PublicURL is where browsers reach the server.
+	PublicURL *url.URL
+	SignIn    signin.Mode
+	// Origins are further origins whose pages may call the API; usually none.
+	Origins []string
+	// ReturnTo are the exact addresses that the connect page may send browsers back to; usually none.
+	ReturnTo []string
+	Version  string
+	Log      *slog.Logger
+	// Poll is how often the outbox and interrupted logins are looked at without being told; 0 means half a second.
+	Poll time.Duration
+}
+
+const (
+	defaultPoll = 500 * time.Millisecond
+	maxBody     = 4 << 20
+)
+
+func (c *Config) check() error {
+	if c.Parts == nil || c.Engine == nil || c.PublicURL == nil || c.SignIn == nil || c.Log == nil {
+		return errors.New("server: a required field of Config is missing")
+	}
+	if c.Poll == 0 {
+		c.Poll = defaultPoll
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"tarry/auth"
+	"tarry/auth/oauth"
+	"tarry/server/connect"
+)
+
+// logins puts the login service behind the connect pages.
+type logins struct {
+	service *oauth.Service
+	// wake sends what a login has written to the outbox.
+	wake func()
+}
+
+var _ connect.Logins = logins{}
+
+// Page implements connect.Logins.
+func (l logins) Page(ctx context.Context, access auth.Access, id string) (connect.Page, error) {
+	p, err := l.service.Page(ctx, access, id)
+	if err != nil {
+		return connect.Page{}, page(err)
+	}
+	return connect.Page{
+		RequestID: p.Request.ID, App: p.App, User: p.Request.Owner.User, Agent: p.Agent, Tool: p.Tool, Toolset: p.Toolset,
+		ProviderHost: p.ProviderHost, ServerHost: p.ServerHost, Scopes: p.Scopes, Status: p.Status,
+		Correlator: p.Request.Correlator, Created: p.Request.Created, Deadline: p.Request.Deadline,
+	}, nil
+}
+
+// Begin implements connect.Logins.
+func (l logins) Begin(ctx context.Context, access auth.Access, id string) (connect.Started, error) {
+	started, err := l.service.Begin(ctx, access, id)
+	if err != nil {
+		return connect.Started{}, page(err)
+	}
+	return connect.Started(*started), nil
+}
+
+// Complete implements connect.Logins.
+func (l logins) Complete(ctx context.Context, access auth.Access, c connect.Callback) (connect.Result, error) {
+	out, err := l.service.Complete(ctx, access, oauth.Callback{
+		Digest: c.Digest, State: c.State.Reveal(), Code: c.Code.Reveal(), Error: c.Error, Iss: c.Iss, IssPresent: c.IssPresent,
+		Cookies: func(name string) string { return c.Cookie(name).Reveal() },
+	})
+	l.wake()
+	result := connect.Result{
+		Outcome: out.Outcome, RequestID: out.Request.ID, App: out.Request.Owner.App, Agent: out.Request.Agent,
+		Correlator: out.Request.Correlator,
+	}
+	if err != nil {
+		return result, page(err)
+	}
+	return result, nil
+}
+
+// page turns an error of the login service into one of the pages'; what is not in the table is an internal error.
+func page(err error) error {
+	for _, row := range []struct{ from, to error }{
+		{oauth.ErrUnknownState, connect.ErrUnknown},
+		{oauth.ErrNotFound, connect.ErrUnknown},
+		{oauth.ErrBadCallback, connect.ErrUnknown},
+		{oauth.ErrWrongBrowser, connect.ErrWrongBrowser},
+		{oauth.ErrRefusedCode, connect.ErrWrongBrowser},
+		{oauth.ErrWrongUser, connect.ErrWrongUser},
+		{oauth.ErrExpiredFlow, connect.ErrExpired},
+		{oauth.ErrSpentFlow, connect.ErrTryAgain},
+		{oauth.ErrBusy, connect.ErrTryAgain},
+		{oauth.ErrClosed, connect.ErrFinished},
+		{oauth.ErrTooMany, connect.ErrTooMany},
+		{oauth.ErrIssuer, connect.ErrProvider},
+		{oauth.ErrIdentity, connect.ErrProvider},
+		{auth.ErrUnavailable, connect.ErrTryAgain},
+		{auth.ErrMisconfigured, connect.ErrMisconfigured},
+	} {
+		if errors.Is(err, row.from) {
+			return errors.Join(row.to, err)
+		}
+	}
+	var answered *oauth.ProviderError
+	if errors.As(err, &answered) {
+		return errors.Join(connect.ErrProvider, err)
+	}
+	return err
+}

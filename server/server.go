@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"tarry/agent"
+	"tarry/outbox"
+	"tarry/server/adk"
+	"tarry/server/connect"
+	"tarry/server/runs"
+	"tarry/server/signin"
+	"tarry/server/web"
+)
+
+// Server is the HTTP handler and the loops that belong to it.
+type Server struct {
+	Config
+	handler    http.Handler
+	dispatcher *outbox.Dispatcher
+}
+
+// New wires a server.
+func New(c Config) (*Server, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s := &Server{Config: c}
+	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
+	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Log: c.Log})
+	if err != nil {
+		return nil, fmt.Errorf("connect pages: %w", err)
+	}
+	mux, api := http.NewServeMux(), http.NewServeMux()
+	pages.Mount(mux, c.SignIn.Require(signin.Forms))
+	s.adk().Mount(api)
+	s.runs().Mount(api)
+	mux.Handle("/", c.SignIn.Require(signin.API)(api))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", s.ready)
+	s.handler = web.Chain(mux, web.RequestIDs(), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.Cap(maxBody), web.CORS(c.Origins))
+	return s, nil
+}
+
+func (s *Server) adk() *adk.Handler {
+	return &adk.Handler{
+		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Requests: s.Parts.Store,
+		Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), ReturnURLs: s.ReturnTo, Version: s.Version, Logger: s.Log,
+	}
+}
+
+func (s *Server) runs() *runs.Handler {
+	return &runs.Handler{
+		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Requests: s.Parts.Store,
+		Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), Logger: s.Log,
+	}
+}
+
+// owner is the only way from a request to an owner.
+func owner(r *http.Request, app, user string) (agent.Owner, error) {
+	return signin.FromContext(r.Context()).Owner(app, user)
+}
+
+// Handler returns the HTTP handler.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	if err := s.Parts.Store.Ping(ctx); err != nil {
+		s.Log.WarnContext(ctx, "not ready", "err", err)
+		web.JSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready"})
+		return
+	}
+	web.JSON(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// Run delivers messages to runs, finishes interrupted logins and reconciles runs that are gone, until ctx ends.
+func (s *Server) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() { s.dispatcher.Run(ctx) })
+	group.Go(func() { s.every(ctx, s.Poll, "finish interrupted logins", s.recoverLogins) })
+	group.Go(func() { s.every(ctx, reconcileEvery, "reconcile runs", s.reconcile) })
+	group.Wait()
+}
+
+func (s *Server) every(ctx context.Context, interval time.Duration, what string, f func(context.Context) error) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "background work", "operation", what, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Server) recoverLogins(ctx context.Context) error {
+	n, err := s.Parts.Logins.Recover(ctx)
+	if n > 0 {
+		s.Log.InfoContext(ctx, "interrupted logins finished", "count", n)
+		s.dispatcher.Wake()
+	}
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	return nil
+}
