@@ -1,0 +1,66 @@
+package connect
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"tarry/server/signin"
+	"tarry/server/web"
+)
+
+// maxForm bounds the form, in bytes.
+const maxForm = 16 << 10
+
+// errForm: the form is missing its token, or has one of another browser, request or person.
+var errForm = errors.New("connect: form token")
+
+// begin starts a flow and sends the browser to the provider.
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	sender := web.Sender{Own: h.origin.String(), Form: true}
+	if err != nil || kind != "application/x-www-form-urlencoded" || !h.canonical(r) || !sender.Allows(r) || r.ParseForm() != nil {
+		h.fail(w, r, errForm, "", false)
+		return
+	}
+	id, once := single(r.PostForm, "request")
+	token, onceToken := single(r.PostForm, "csrf")
+	caller := signin.FromContext(r.Context())
+	if !once || !onceToken || id == "" || len(id) > maxID || !h.csrf.Valid(r, token, id, caller.Subject) {
+		h.fail(w, r, errForm, "", false)
+		return
+	}
+	started, err := h.logins.Begin(r.Context(), caller.Access(), id)
+	switch {
+	case errors.Is(err, ErrFinished):
+		// The page says how it ended.
+		web.PageHeaders(w.Header(), false)
+		http.Redirect(w, r, h.Link(id), http.StatusSeeOther)
+		return
+	case err != nil:
+		h.fail(w, r, err, id, !errors.Is(err, ErrExpired))
+		return
+	}
+	if !webAddress(started.RedirectURL) {
+		h.fail(w, r, &MisconfiguredError{Text: "The provider's authorization endpoint is no web address."}, "", false)
+		return
+	}
+	life := min(started.Expires.Sub(h.now()), flowLife)
+	if life < 1 || !h.cookies.Set(w, started.CookieName, started.Cookie, life) {
+		h.fail(w, r, ErrTryAgain, id, true)
+		return
+	}
+	if back := h.allowedReturn(r.PostForm); back != "" {
+		h.keepReturn(w, id, back)
+	}
+	web.PageHeaders(w.Header(), false)
+	w.Header().Set("Location", started.RedirectURL)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+func webAddress(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+}

@@ -1,0 +1,101 @@
+package connect
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tarry/auth"
+	"tarry/server/signin"
+)
+
+// Bounds on what a provider may send, in bytes.
+const (
+	maxDigest = 64
+	maxState  = 512
+	maxCode   = 8 << 10
+	maxIss    = 2 << 10
+)
+
+// errAnswer: what came to the callback belongs to no login that was begun here.
+var errAnswer = errors.New("connect: unknown answer")
+
+// callback completes a flow.
+func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
+	if h.inert(w, r) {
+		return
+	}
+	peer := h.peer(r)
+	if !h.unknown.allows(peer, h.now()) {
+		h.fail(w, r, ErrTooMany, "", false)
+		return
+	}
+	answer, ok := parseCallback(r.PathValue("digest"), r.URL.RawQuery)
+	if !ok {
+		h.unknown.count(peer, h.now())
+		h.fail(w, r, errAnswer, "", false)
+		return
+	}
+	answer.Cookie = func(name string) auth.Secret { return h.cookies.Value(r, name) }
+	result, err := h.logins.Complete(r.Context(), signin.FromContext(r.Context()).Access(), answer)
+	if errors.Is(err, ErrUnknown) {
+		h.unknown.count(peer, h.now())
+		h.fail(w, r, errAnswer, "", false)
+		return
+	}
+	if result.CookieName != "" {
+		h.cookies.Clear(w, result.CookieName)
+	}
+	switch {
+	case err == nil || errors.Is(err, ErrFinished) && result.Outcome != "":
+		if !result.Outcome.Open() {
+			if back := h.takeReturn(w, r, result.RequestID); back != "" {
+				h.sendBack(w, r, back, result.Correlator)
+				return
+			}
+		}
+		h.show(w, r, h.outcome(result, err != nil))
+	default:
+		h.fail(w, r, err, result.RequestID, result.Outcome.Open())
+	}
+}
+
+// parseCallback reads an authorization response; false when it is none. error_description and error_uri are dropped
+// unread: they are anybody's text.
+func parseCallback(digest, rawQuery string) (Callback, bool) {
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil || digest == "" || len(digest) > maxDigest || strings.Trim(digest, "0123456789abcdef") != "" {
+		return Callback{}, false
+	}
+	state, ok1 := single(query, "state")
+	code, ok2 := single(query, "code")
+	iss, ok3 := single(query, "iss")
+	problem, ok4 := single(query, "error")
+	switch {
+	case !ok1 || !ok2 || !ok3 || !ok4:
+		return Callback{}, false
+	case state == "" || len(state) > maxState || len(code) > maxCode || len(iss) > maxIss:
+		return Callback{}, false
+	case (code == "") == (problem == ""):
+		return Callback{}, false
+	}
+	return Callback{
+		Digest: digest, State: auth.NewSecret(state), Code: auth.NewSecret(code),
+		Iss: iss, IssPresent: query.Has("iss"), Error: knownError(problem),
+	}, true
+}
+
+// knownError maps a provider's error to the codes of RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6.
+func knownError(code string) string {
+	known := []string{
+		"", "invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type", "invalid_scope",
+		"server_error", "temporarily_unavailable", "invalid_target", "interaction_required", "login_required",
+		"account_selection_required", "consent_required",
+	}
+	if slices.Contains(known, code) {
+		return code
+	}
+	return "other"
+}

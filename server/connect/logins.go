@@ -1,0 +1,118 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tarry/auth"
+)
+
+// Logins is the machinery behind the pages. Safe for concurrent use. Its errors are the ones below, possibly wrapped;
+// any other is an internal error. They hold no secret: they are logged.
+type Logins interface {
+	// Page describes a request that access allows; [ErrUnknown] for any other.
+	Page(ctx context.Context, access auth.Access, requestID string) (Page, error)
+	// Begin starts a flow for a pending request.
+	Begin(ctx context.Context, access auth.Access, requestID string) (Started, error)
+	// Complete takes what the provider sent back. It must go on when ctx ends: the browser may be gone. Beside an error the
+	// result says what the caller may know: RequestID makes the page link back, Outcome says whether the request is open,
+	// CookieName clears the cookie.
+	Complete(ctx context.Context, access auth.Access, c Callback) (Result, error)
+}
+
+// Page is what is shown of a request.
+type Page struct {
+	RequestID string
+	App       string
+	User      string
+	Agent     string
+	// Tool and Toolset may be empty; a toolset asks before it can list its tools.
+	Tool    string
+	Toolset string
+	// ProviderHost is where the person logs in, ServerHost where the token will be sent; the latter may be empty.
+	ProviderHost string
+	ServerHost   string
+	Scopes       []string
+	Status       auth.Status
+	// Correlator is ADK's public state.
+	Correlator string
+	Created    time.Time
+	// Deadline is zero when there is none.
+	Deadline time.Time
+}
+
+// Started is a flow that waits for its browser to come back.
+type Started struct {
+	// RedirectURL is the provider's authorization endpoint with all parameters. It holds the provider-facing state.
+	RedirectURL string
+	// CookieName has no prefix; it is unique to the flow.
+	CookieName string
+	Cookie     auth.Secret
+	// Expires is when the flow ends.
+	Expires time.Time
+}
+
+// Callback is a provider's authorization response (RFC 6749 section 4.1.2) with the browser that brought it.
+type Callback struct {
+	// Digest is the last element of the path, made of the issuer.
+	Digest string
+	State  auth.Secret
+	// Code is zero when there is an Error; never are both set, or none.
+	Code auth.Secret
+	// Iss is RFC 9207's parameter.
+	Iss        string
+	IssPresent bool
+	// Error is one of the registered codes, or "other".
+	Error string
+	// Cookie returns a cookie by its name without prefix; zero when the browser has none.
+	Cookie func(name string) auth.Secret
+}
+
+// Result is what came of a callback.
+type Result struct {
+	// Outcome is the request's status afterwards.
+	Outcome      auth.Status
+	RequestID    string
+	App          string
+	Agent        string
+	ProviderHost string
+	// Correlator goes back to an ADK client with its ticket.
+	Correlator string
+	// CookieName is the flow's, without prefix; empty leaves the cookie alone.
+	CookieName string
+}
+
+// Errors of [Logins].
+var (
+	// ErrUnknown: there is no such request or state, or the caller may not know of it.
+	ErrUnknown = errors.New("connect: unknown")
+	// ErrExpired: the flow, the request or its deadline is over.
+	ErrExpired = errors.New("connect: expired")
+	// ErrCancelled: nobody waits for the request any more.
+	ErrCancelled = errors.New("connect: cancelled")
+	// ErrWrongBrowser: the flow's cookie is missing or another's.
+	ErrWrongBrowser = errors.New("connect: another browser")
+	// ErrWrongUser: the request is somebody else's.
+	ErrWrongUser = errors.New("connect: another user")
+	// ErrFinished: the flow or request was answered before; the result's Outcome says how.
+	ErrFinished = errors.New("connect: finished")
+	// ErrProvider: the provider refused or answered nonsense.
+	ErrProvider = errors.New("connect: provider")
+	// ErrTooMany: too many flows of this request are open.
+	ErrTooMany = errors.New("connect: too many")
+	// ErrTryAgain: a passing failure here; the same link works.
+	ErrTryAgain = errors.New("connect: try again")
+	// ErrMisconfigured: no login can work before an operator changes something. See [MisconfiguredError].
+	ErrMisconfigured = errors.New("connect: misconfigured")
+)
+
+// MisconfiguredError is an [ErrMisconfigured] with a text for the person, who hands it to an operator. The text is ours:
+// it quotes no provider.
+type MisconfiguredError struct{ Text string }
+
+// Error implements error.
+func (e *MisconfiguredError) Error() string { return ErrMisconfigured.Error() + ": " + e.Text }
+
+// Unwrap returns [ErrMisconfigured].
+func (e *MisconfiguredError) Unwrap() error { return ErrMisconfigured }

@@ -1,0 +1,9 @@
+// Package signin says who is calling. A sign-in mode is a middleware that puts a [Principal] into the request's context;
+// a Principal is the only way to an [agent.Owner], so that no handler takes a user id from a path or a body on trust.
+//
+// [None] is the mode of one local operator. It keeps other machines, other sites' pages and DNS rebinding out by what a
+// browser cannot forge: the peer's address, Host, Origin, Sec-Fetch-Site and the content type.
+//
+// It owns no sessions, cookies or routes, and must not know what the handlers behind it do. Package server wraps each
+// route with the mode and says what kind of [Route] it is; the handlers call [FromContext].
+package signin
