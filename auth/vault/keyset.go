@@ -16,7 +16,7 @@ import (
 var errNoFile = errors.New("vault: no keyset file")
 
 func loadKeyset(file string) (*keyset.Handle, error) {
-	raw, err := os.ReadFile(file) //nolint:gosec // G304: the operator names the file
+	raw, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoFile
 	}
@@ -74,7 +74,7 @@ func writeTemp(dir string, content []byte) (string, error) {
 }
 
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // G304: the operator names the folder
+	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("vault: open keyset folder: %w", err)
 	}

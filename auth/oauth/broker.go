@@ -1,0 +1,164 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"tarry/agent"
+	"tarry/auth"
+)
+
+// refreshAhead is how long before its end a token is refreshed.
+const refreshAhead = 60 * time.Second
+
+// Broker returns the tokens of one owner for one attempt. Each secret that it reveals goes into scrub, which may be nil;
+// the first use of each token is recorded as use.
+func (s *Service) Broker(owner agent.Owner, use Use, scrub *auth.Scrubber) auth.Broker {
+	if scrub == nil {
+		scrub = &auth.Scrubber{}
+	}
+	return &broker{service: s, owner: owner, use: use, scrub: scrub, used: map[string]bool{}, asked: map[string]*memory{}}
+}
+
+type broker struct {
+	service *Service
+	owner   agent.Owner
+	use     Use
+	scrub   *auth.Scrubber
+
+	mu    sync.Mutex
+	used  map[string]bool
+	asked map[string]*memory
+}
+
+// memory is what was found out about one want in this attempt.
+type memory struct {
+	// turn is held while the want is worked on.
+	turn      chan struct{}
+	refreshed bool
+	refusal   error
+}
+
+// recall returns the memory of a want, locked; release it.
+func (b *broker) recall(ctx context.Context, want auth.Want) (*memory, func(), error) {
+	id, err := json.Marshal([]any{want.Auth, want.Server, want.Tool, want.Toolset})
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode want: %w", err)
+	}
+	b.mu.Lock()
+	m, ok := b.asked[string(id)]
+	if !ok {
+		m = &memory{turn: make(chan struct{}, 1)}
+		b.asked[string(id)] = m
+	}
+	b.mu.Unlock()
+	select {
+	case m.turn <- struct{}{}:
+		return m, func() { <-m.turn }, nil
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("%w: %w", auth.ErrUnavailable, ctx.Err())
+	}
+}
+
+// Token implements [auth.Broker].
+func (b *broker) Token(ctx context.Context, want auth.Want) (auth.AccessToken, error) {
+	t, err := aim(want)
+	if err != nil {
+		return auth.AccessToken{}, err
+	}
+	usable, prior, err := b.find(ctx, t, want)
+	if err != nil {
+		return auth.AccessToken{}, err
+	}
+	if usable != nil {
+		fresh, err := b.service.fresh(ctx, *usable, b.scrub)
+		switch {
+		case err == nil && t.fits(fresh, b.owner, want):
+			return b.reveal(ctx, fresh, want)
+		case err != nil && !errors.Is(err, errDead):
+			return auth.AccessToken{}, err
+		}
+		want.Refused = max(want.Refused, usable.Version)
+		prior = usable
+	} else if !t.explicit && (prior == nil || prior.Version <= want.Refused) {
+		return auth.AccessToken{}, auth.ErrNoToken
+	}
+	return auth.AccessToken{}, b.require(ctx, t, want, prior)
+}
+
+// require makes the [auth.RequiredError] for a want that has no credential, without asking the server.
+func (b *broker) require(ctx context.Context, t target, want auth.Want, prior *Grant) error {
+	m, release, err := b.recall(ctx, want)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if m.refusal != nil {
+		return m.refusal
+	}
+	err = b.need(ctx, t, want, nil, prior)
+	if !t.explicit && errors.Is(err, auth.ErrMisconfigured) {
+		return auth.ErrNoToken // its challenge may say more than its well-known documents
+	}
+	m.refusal = err
+	return err
+}
+
+// find looks for a grant that meets the want; prior is the newest that does not.
+func (b *broker) find(ctx context.Context, t target, want auth.Want) (usable, prior *Grant, err error) {
+	for _, resource := range t.resources {
+		grants, err := b.service.cfg.Store.Grants(ctx, GrantQuery{
+			Owner: b.owner, Domain: t.domain, Issuer: t.issuer, Resource: resource, Client: t.client,
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("find grant: %w", err)
+		}
+		for _, g := range grants {
+			switch {
+			case !t.fits(g, b.owner, want):
+			case g.Version > want.Refused && auth.Covers(g.Scopes, want.Auth.Scopes):
+				return &g, nil, nil
+			case prior == nil:
+				prior = &g
+			}
+		}
+	}
+	return nil, prior, nil
+}
+
+// reveal opens a grant's access token for the caller and records that.
+func (b *broker) reveal(ctx context.Context, g Grant, want auth.Want) (auth.AccessToken, error) {
+	access, err := b.service.unseal(g.Access, g.ad(columnAccess))
+	if err != nil {
+		return auth.AccessToken{}, err
+	}
+	b.scrub.Add(access)
+	if err := b.record(ctx, g, want); err != nil {
+		return auth.AccessToken{}, err
+	}
+	return auth.AccessToken{Access: access, Version: g.Version, Scopes: g.Scopes, Expires: g.Expires}, nil
+}
+
+func (b *broker) record(ctx context.Context, g Grant, want auth.Want) error {
+	id := g.ID + " " + strconv.FormatInt(g.Version, 10) + " " + want.Tool
+	b.mu.Lock()
+	known := b.used[id]
+	b.used[id] = true
+	b.mu.Unlock()
+	if known {
+		return nil
+	}
+	use := b.use
+	if use.Tool == "" {
+		use.Tool = want.Tool
+	}
+	if err := b.service.cfg.Store.Used(ctx, g, use); err != nil {
+		return fmt.Errorf("record use: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"tarry/auth"
+	"tarry/auth/discovery"
+)
+
+// Challenged implements [auth.Broker]. What it once said about a want it says again: go-sdk asks twice for one refusal,
+// and the person is not to be asked for two logins.
+func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challenge) error {
+	t, err := aim(want)
+	if err != nil {
+		return err
+	}
+	m, release, err := b.recall(ctx, want)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if m.refusal != nil {
+		return m.refusal
+	}
+	switch c.Status {
+	case http.StatusUnauthorized:
+		err = b.unauthorized(ctx, m, t, want, c)
+	case http.StatusForbidden:
+		err = b.forbidden(ctx, m, t, want, c)
+	default:
+		return fmt.Errorf("oauth: HTTP %d is no challenge", c.Status)
+	}
+	m.refusal = err
+	return err
+}
+
+// unauthorized: one refresh, one retry, then a login.
+func (b *broker) unauthorized(ctx context.Context, m *memory, t target, want auth.Want, c auth.Challenge) error {
+	asked := want
+	asked.Refused = max(want.Refused, c.Used)
+	if c.Used > 0 && !m.refreshed {
+		m.refreshed = true
+		err := b.renew(ctx, t, want, c.Used)
+		if !errors.Is(err, errDead) {
+			return err // nil: try again
+		}
+	}
+	_, prior, err := b.find(ctx, t, asked)
+	if err != nil {
+		return err
+	}
+	return b.need(ctx, t, asked, c.WWWAuthenticate, prior)
+}
+
+// renew replaces the token of version used, unless that has happened already.
+func (b *broker) renew(ctx context.Context, t target, want auth.Want, used int64) error {
+	want.Refused = 0
+	usable, _, err := b.find(ctx, t, want)
+	switch {
+	case err != nil:
+		return err
+	case usable == nil || usable.Version < used:
+		return errDead
+	case usable.Version > used:
+		return nil
+	}
+	_, err = b.service.refresh(ctx, *usable, b.scrub)
+	return err
+}
+
+// forbidden: a login for more scopes, if that is what the server says it wants and the definition allows it.
+func (b *broker) forbidden(ctx context.Context, m *memory, t target, want auth.Want, c auth.Challenge) error {
+	challenge, ok := discovery.BearerChallenge(c.WWWAuthenticate)
+	if !ok || challenge.Error != "insufficient_scope" {
+		return ErrForbidden
+	}
+	anyScopes := want
+	anyScopes.Auth.Scopes = nil
+	usable, prior, err := b.find(ctx, t, anyScopes)
+	if err != nil {
+		return err
+	}
+	if usable == nil {
+		usable = prior
+	}
+	if usable == nil {
+		return b.need(ctx, t, want, c.WWWAuthenticate, nil)
+	}
+	if auth.Covers(usable.Scopes, challenge.Scopes) {
+		// A newer token may have what the one that was sent had not.
+		if usable.Version > c.Used && !m.refreshed {
+			m.refreshed = true
+			return nil
+		}
+		// They were granted and are not enough: another login for the same would only wear the person down.
+		return ErrForbidden
+	}
+	want.Auth.Scopes = auth.Union(want.Auth.Scopes, challenge.Scopes)
+	return b.need(ctx, t, want, c.WWWAuthenticate, usable)
+}
+
+// need asks who gives the credential and returns the [auth.RequiredError], or what stands in its way. prior is a grant
+// that is not enough.
+func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenticate []string, prior *Grant) error {
+	var n auth.Need
+	var err error
+	if t.explicit {
+		n, err = b.explicitNeed(ctx, t, want)
+	} else {
+		n, err = b.discoveredNeed(ctx, t, want, wwwAuthenticate)
+	}
+	if err != nil {
+		return err
+	}
+	limit := want.Auth.MaxScopes
+	if len(limit) > 0 && !auth.Covers(limit, n.Scopes) {
+		return fmt.Errorf("%w: %s", ErrScopeLimit, shorten(without(n.Scopes, limit)))
+	}
+	// A login replaces the grant, so it must not lose what other tools of the app were granted before.
+	if prior != nil && prior.Slot == n.Slot {
+		kept := within(prior.Scopes, limit)
+		switch {
+		case !t.explicit && wwwAuthenticate == nil:
+			n.Scopes = auth.Union(want.Auth.Scopes, kept) // what the server asked for when it was asked
+		case prior.Version > want.Refused || len(n.Scopes) == 0:
+			n.Scopes = auth.Union(n.Scopes, kept)
+		}
+	}
+	n.Type, n.Key = typeOf(want.Auth), keyOf(want.Auth, n.Slot)
+	n.Tool, n.Toolset, n.Server, n.Refused = want.Tool, want.Toolset, want.Server, want.Refused
+	n.Client.Params = want.Auth.AuthorizationParams
+	return &auth.RequiredError{Need: n}
+}
+
+func (b *broker) explicitNeed(ctx context.Context, t target, want auth.Want) (auth.Need, error) {
+	a := want.Auth
+	n := auth.Need{
+		Slot: t.slot(b.owner), Scopes: auth.Union(a.Scopes),
+		Provider: auth.Provider{Issuer: t.issuer, AuthorizationEndpoint: a.AuthorizationURL, TokenEndpoint: a.TokenURL},
+		Client:   auth.Client{ID: a.ClientID, Secret: a.ClientSecret, Auth: a.ClientAuth},
+	}
+	if a.AuthorizationURL != "" && a.TokenURL != "" {
+		return n, nil
+	}
+	var err error
+	if n.Provider, err = b.service.cfg.Discover.Issuer(ctx, a.Issuer); err != nil {
+		return n, fmt.Errorf("discover issuer of credential %q: %w", a.Key, err)
+	}
+	n.Client, err = preregistered(n.Client, n.Provider)
+	return n, err
+}
+
+func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, wwwAuthenticate []string) (auth.Need, error) {
+	a := want.Auth
+	found, err := b.service.cfg.Discover.Server(ctx, want.Server, wwwAuthenticate, a.Issuer)
+	if err != nil {
+		return auth.Need{}, fmt.Errorf("discover %s: %w", discovery.Host(want.Server), err)
+	}
+	if !slices.Contains(t.resources, found.Resource) {
+		return auth.Need{}, misconfigured("%s calls itself by another resource than the definition", discovery.Host(want.Server))
+	}
+	scopes := found.Scopes
+	if !found.Challenged {
+		scopes = within(scopes, a.MaxScopes) // the server lists what exists; what we ask for is our choice
+	}
+	n := auth.Need{Slot: t.slot(b.owner), Scopes: auth.Union(scopes, a.Scopes), Provider: found.Provider}
+	n.Slot.Resource = found.Resource
+	n.Slot.Issuer = found.Provider.Issuer
+	if a.Issuer != "" {
+		n.Slot.Issuer = a.Issuer
+	}
+	if t.client != auth.ClientDynamic {
+		n.Client, err = preregistered(auth.Client{ID: a.ClientID, Secret: a.ClientSecret, Auth: a.ClientAuth}, n.Provider)
+		return n, err
+	}
+	if n.Provider.RegistrationEndpoint == "" {
+		return n, misconfigured("%s does not register clients by itself: register Tarry there by hand and put its client_id into the definition",
+			discovery.Host(n.Provider.Issuer))
+	}
+	return n, nil
+}
+
+// preregistered settles how a client of a discovered provider authenticates.
+func preregistered(c auth.Client, p auth.Provider) (auth.Client, error) {
+	if c.Auth != "" || c.Secret == "" {
+		return c, nil
+	}
+	var err error
+	c.Auth, err = chooseAuth(p.AuthMethods)
+	return c, err
+}
+
+// within keeps the scopes that are in limit; an empty limit is none.
+func within(scopes, limit []string) []string {
+	if len(limit) == 0 {
+		return scopes
+	}
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(limit, s) })
+}
+
+// without returns nil if nothing is left.
+func without(scopes, known []string) (left []string) {
+	for _, s := range scopes {
+		if !slices.Contains(known, s) {
+			left = append(left, s)
+		}
+	}
+	return left
+}
+
+// shorten makes a server's scopes fit for a message.
+func shorten(scopes []string) string {
+	const most, longest = 5, 64
+	out := ""
+	for i, s := range scopes {
+		if i == most {
+			return out + " …"
+		}
+		if len(s) > longest {
+			s = s[:longest] + "…"
+		}
+		out += " " + s
+	}
+	return strings.TrimPrefix(out, " ")
+}

@@ -1,0 +1,154 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"tarry/auth"
+	"tarry/auth/discovery"
+)
+
+// client returns the client that a login uses and, for a dynamic one, its secret.
+func (s *Service) client(ctx context.Context, n auth.Need, redirectURI string) (auth.Client, auth.Secret, error) {
+	if n.Slot.Client != auth.ClientDynamic {
+		// Found out now, not after the person has logged in.
+		_, err := s.clientSecret(ctx, n.Client, nil, Flow{}.ad(columnClientSecret))
+		return n.Client, auth.Secret{}, err
+	}
+	select {
+	case s.registering <- struct{}{}:
+		defer func() { <-s.registering }()
+	case <-ctx.Done():
+		return auth.Client{}, auth.Secret{}, fmt.Errorf("%w: %w", auth.ErrUnavailable, ctx.Err())
+	}
+	r, secret, err := s.registration(ctx, n.Provider, redirectURI)
+	if err != nil {
+		return auth.Client{}, auth.Secret{}, err
+	}
+	return auth.Client{ID: r.ClientID, Auth: r.Auth, Params: n.Client.Params}, secret, nil
+}
+
+// registration finds our client at a provider or makes one. One that has run out, or whose secret was made for another
+// token endpoint, is replaced.
+func (s *Service) registration(ctx context.Context, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {
+	r, err := s.cfg.Store.Registration(ctx, p.Issuer, redirectURI)
+	switch {
+	case err == nil:
+		secret, err := s.unseal(r.Secret, r.ad(p.TokenEndpoint))
+		if err == nil && (r.Expires.IsZero() || s.cfg.Now().Before(r.Expires)) {
+			return r, secret, nil
+		}
+		if err := s.cfg.Store.Unregister(ctx, p.Issuer, redirectURI, r.ClientID); err != nil {
+			return r, secret, fmt.Errorf("unregister client: %w", err)
+		}
+	case !errors.Is(err, ErrNotFound):
+		return r, auth.Secret{}, fmt.Errorf("find registration: %w", err)
+	}
+	fresh, secret, err := s.register(ctx, p, redirectURI)
+	if err != nil {
+		return r, auth.Secret{}, err
+	}
+	if fresh.Secret, err = s.seal(secret, fresh.ad(p.TokenEndpoint)); err != nil {
+		return r, auth.Secret{}, err
+	}
+	stored, err := s.cfg.Store.Register(ctx, fresh)
+	if err != nil {
+		return r, auth.Secret{}, fmt.Errorf("store registration: %w", err)
+	}
+	// Another process may have been faster; then its client is the one.
+	secret, err = s.unseal(stored.Secret, stored.ad(p.TokenEndpoint))
+	return stored, secret, err
+}
+
+// register is RFC 7591.
+func (s *Service) register(ctx context.Context, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {
+	host := discovery.Host(p.RegistrationEndpoint)
+	request := map[string]any{
+		"client_name":                s.cfg.ClientName,
+		"redirect_uris":              []string{redirectURI},
+		"grant_types":                []string{"authorization_code", "refresh_token"},
+		"response_types":             []string{"code"},
+		"application_type":           applicationType(redirectURI),
+		"token_endpoint_auth_method": registrationAuth(p.AuthMethods),
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return Registration{}, auth.Secret{}, fmt.Errorf("encode registration: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.ExchangeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.RegistrationEndpoint, bytes.NewReader(body))
+	if err != nil || p.RegistrationEndpoint == "" {
+		return Registration{}, auth.Secret{}, misconfigured("%s has no registration endpoint", discovery.Host(p.Issuer))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	resp, err := s.cfg.HTTP.Do(req)
+	if err != nil {
+		return Registration{}, auth.Secret{}, fmt.Errorf("register client: %w", discovery.Unreachable(ctx, host, err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return Registration{}, auth.Secret{}, fmt.Errorf("register client: %w", discovery.Unreachable(ctx, host, err))
+	}
+	return s.parseRegistration(resp.StatusCode, answer, p, redirectURI)
+}
+
+func (s *Service) parseRegistration(status int, body []byte, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {
+	host := discovery.Host(p.RegistrationEndpoint)
+	var a struct {
+		ClientID string  `json:"client_id"`
+		Secret   string  `json:"client_secret"`
+		Expires  float64 `json:"client_secret_expires_at"`
+		Auth     string  `json:"token_endpoint_auth_method"`
+		Error    string  `json:"error"`
+	}
+	err := json.Unmarshal(body, &a)
+	switch {
+	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
+		return Registration{}, auth.Secret{}, fmt.Errorf("%w: registration at %s: HTTP %d", auth.ErrUnavailable, host, status)
+	case err == nil && a.Error != "":
+		return Registration{}, auth.Secret{}, misconfigured("%s does not register this client: %s; register it by hand and put its client_id into the definition",
+			host, cleanCode(a.Error))
+	case err != nil || status != http.StatusCreated && status != http.StatusOK || a.ClientID == "" || len(a.ClientID) > 1024:
+		return Registration{}, auth.Secret{}, misconfigured("registration at %s: HTTP %d without a client", host, status)
+	}
+	r := Registration{Issuer: p.Issuer, RedirectURI: redirectURI, ClientID: a.ClientID, Auth: a.Auth, Created: s.cfg.Now()}
+	switch {
+	case a.Secret == "":
+		r.Auth = authNone
+	case r.Auth == "":
+		r.Auth = registrationAuth(p.AuthMethods)
+	}
+	if a.Expires > 0 && a.Expires < 1<<40 {
+		r.Expires = time.Unix(int64(a.Expires), 0)
+	}
+	return r, auth.NewSecret(a.Secret), nil
+}
+
+// applicationType: providers take plain http on loopback from native clients only (OpenID Connect Registration section 2).
+func applicationType(redirectURI string) string {
+	if u, err := url.Parse(redirectURI); err == nil && discovery.IsLoopback(u.Hostname()) {
+		return "native"
+	}
+	return "web"
+}
+
+// registrationAuth prefers a client with a secret: a stolen refresh token is useless without it.
+func registrationAuth(methods []string) string {
+	for _, m := range []string{authBasic, authPost, authNone} {
+		if slices.Contains(methods, m) {
+			return m
+		}
+	}
+	return authBasic // the default of RFC 8414 section 2
+}
