@@ -33,6 +33,9 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err, "", false)
 		return
 	}
+	if page.Status == auth.StatusPending && !page.Deadline.IsZero() && !h.now().Before(page.Deadline) {
+		page.Status = auth.StatusExpired // the row follows
+	}
 	back := h.allowedReturn(query)
 	if back != "" && !page.Status.Open() {
 		h.sendBack(w, r, back, page.Correlator)

@@ -30,6 +30,9 @@ func TestAsk(t *testing.T) {
 	require.Len(t, a.Cookies(), 1)
 	require.Regexp(t, `^tarry-csrf=[A-Z2-7]{26}; Path=/; HttpOnly; SameSite=Lax$`, a.Header.Get("Set-Cookie"))
 	h.requireSilentLogs(t)
+
+	h.page.Deadline = time.Now().Add(-time.Second)
+	requirePage(t, h.get(t, "/connect?request=adk-r1"), http.StatusGone, "Request expired")
 }
 
 func TestAskByStatus(t *testing.T) {

@@ -32,12 +32,17 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, errForm, "", false)
 		return
 	}
+	back := h.allowedReturn(r.PostForm)
 	started, err := h.logins.Begin(r.Context(), caller.Access(), id)
 	switch {
 	case errors.Is(err, ErrFinished):
-		// The page says how it ended.
+		// The page says how it ended, or sends the popup back.
+		link := h.Link(id)
+		if back != "" {
+			link += "&" + url.Values{"redirect_uri": {back}}.Encode()
+		}
 		web.PageHeaders(w.Header(), false)
-		http.Redirect(w, r, h.Link(id), http.StatusSeeOther)
+		http.Redirect(w, r, link, http.StatusSeeOther)
 		return
 	case err != nil:
 		h.fail(w, r, err, id, !errors.Is(err, ErrExpired))
@@ -52,7 +57,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, ErrTryAgain, id, true)
 		return
 	}
-	if back := h.allowedReturn(r.PostForm); back != "" {
+	if back != "" {
 		h.keepReturn(w, id, back)
 	}
 	web.PageHeaders(w.Header(), false)

@@ -38,19 +38,23 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, errAnswer, "", false)
 		return
 	}
-	answer.Cookie = func(name string) auth.Secret { return h.cookies.Value(r, name) }
+	var asked []string
+	answer.Cookie = func(name string) auth.Secret {
+		asked = append(asked, name)
+		return h.cookies.Value(r, name)
+	}
 	result, err := h.logins.Complete(r.Context(), signin.FromContext(r.Context()).Access(), answer)
 	if errors.Is(err, ErrUnknown) {
 		h.unknown.count(peer, h.now())
 		h.fail(w, r, errAnswer, "", false)
 		return
 	}
-	if result.CookieName != "" {
-		h.cookies.Clear(w, result.CookieName)
-	}
 	switch {
 	case err == nil || errors.Is(err, ErrFinished) && result.Outcome != "":
 		if !result.Outcome.Open() {
+			for _, name := range asked {
+				h.cookies.Clear(w, name)
+			}
 			if back := h.takeReturn(w, r, result.RequestID); back != "" {
 				h.sendBack(w, r, back, result.Correlator)
 				return

@@ -1,6 +1,7 @@
 package connect_test
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -143,8 +144,10 @@ func TestBeginOutcomes(t *testing.T) {
 			h.requireSilentLogs(t)
 		})
 	}
-	h := serve(t, false, nil)
+	h := serve(t, false, func(c *connect.Config) { c.ReturnTo = []string{returnURL} })
 	h.beginErr = connect.ErrFinished
+	back := "&redirect_uri=" + url.QueryEscape(returnURL)
+	require.Equal(t, h.url+"/connect?request=adk-r1"+back, h.press(t, back, nil).Header.Get("Location"))
 	a := h.press(t, "", nil)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	require.Equal(t, h.url+"/connect?request=adk-r1", a.Header.Get("Location"), "the page says how it ended")
@@ -152,10 +155,10 @@ func TestBeginOutcomes(t *testing.T) {
 
 func TestCallbackOutcomes(t *testing.T) {
 	t.Parallel()
-	open := connect.Result{Outcome: auth.StatusPending, RequestID: "adk-r1", CookieName: flowName}
+	open := connect.Result{Outcome: auth.StatusPending, RequestID: "adk-r1"}
 	nothing := connect.Result{}
 	done := func(s auth.Status) connect.Result {
-		return connect.Result{Outcome: s, RequestID: "adk-r1", App: "planner", CookieName: flowName}
+		return connect.Result{Outcome: s, RequestID: "adk-r1", App: "planner"}
 	}
 	for _, tc := range []struct {
 		name   string
@@ -193,7 +196,8 @@ func TestCallbackOutcomes(t *testing.T) {
 			requirePage(t, a, tc.status, tc.title)
 			require.Equal(t, tc.again, strings.Contains(a.body, h.url+"/connect?request=adk-r1"))
 			require.Equal(t, tc.status >= 400, strings.Contains(a.body, a.Header.Get("X-Request-Id")))
-			require.Equal(t, tc.result.CookieName != "", len(a.Cookies()) == 1)
+			ended := tc.result.Outcome != "" && !tc.result.Outcome.Open() && (tc.err == nil || errors.Is(tc.err, connect.ErrFinished))
+			require.Equal(t, ended, len(a.Cookies()) == 1, "the flow's cookie is cleared when the request has ended")
 			h.requireSilentLogs(t)
 		})
 	}

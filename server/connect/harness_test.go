@@ -121,7 +121,7 @@ func serve(t *testing.T, secure bool, change func(*connect.Config)) *harness {
 		},
 		result: connect.Result{
 			Outcome: auth.StatusGranted, RequestID: "adk-r1", App: "planner", Agent: "booker", ProviderHost: "provider.example",
-			Correlator: "corr", CookieName: flowName,
+			Correlator: "corr",
 		},
 	}
 	mux := http.NewServeMux()

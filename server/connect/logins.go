@@ -16,8 +16,7 @@ type Logins interface {
 	// Begin starts a flow for a pending request.
 	Begin(ctx context.Context, access auth.Access, requestID string) (Started, error)
 	// Complete takes what the provider sent back. It must go on when ctx ends: the browser may be gone. Beside an error the
-	// result says what the caller may know: RequestID makes the page link back, Outcome says whether the request is open,
-	// CookieName clears the cookie.
+	// result says what the caller may know: RequestID makes the page link back, Outcome says whether the request is open.
 	Complete(ctx context.Context, access auth.Access, c Callback) (Result, error)
 }
 
@@ -46,7 +45,7 @@ type Page struct {
 type Started struct {
 	// RedirectURL is the provider's authorization endpoint with all parameters. It holds the provider-facing state.
 	RedirectURL string
-	// CookieName has no prefix; it is unique to the flow.
+	// CookieName is unique to the flow; the __Host- prefix is added where it has none and browsers take it.
 	CookieName string
 	Cookie     auth.Secret
 	// Expires is when the flow ends.
@@ -65,22 +64,22 @@ type Callback struct {
 	IssPresent bool
 	// Error is one of the registered codes, or "other".
 	Error string
-	// Cookie returns a cookie by its name without prefix; zero when the browser has none.
+	// Cookie returns a cookie by the name that Started had; zero when the browser has none. The cookies that are asked for
+	// are cleared when the request has ended. Not to be called after Complete has returned, nor concurrently.
 	Cookie func(name string) auth.Secret
 }
 
 // Result is what came of a callback.
 type Result struct {
 	// Outcome is the request's status afterwards.
-	Outcome      auth.Status
-	RequestID    string
-	App          string
-	Agent        string
+	Outcome   auth.Status
+	RequestID string
+	App       string
+	Agent     string
+	// ProviderHost may be empty.
 	ProviderHost string
 	// Correlator goes back to an ADK client with its ticket.
 	Correlator string
-	// CookieName is the flow's, without prefix; empty leaves the cookie alone.
-	CookieName string
 }
 
 // Errors of [Logins].

@@ -2,12 +2,13 @@ package web
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"tarry/auth"
 )
 
-// Cookies sets and reads cookies that belong to one host. Names are given without prefix.
+// Cookies sets and reads cookies that belong to one host. Names are given without prefix, or with the right one.
 type Cookies struct {
 	// Secure is for https: the __Host- prefix then keeps sibling domains from setting the cookie. Without it, which is for
 	// http on loopback only, browsers would refuse prefix and attribute.
@@ -16,8 +17,9 @@ type Cookies struct {
 
 // Name is the name on the wire.
 func (c Cookies) Name(name string) string {
-	if c.Secure {
-		return "__Host-" + name
+	const prefix = "__Host-"
+	if c.Secure && !strings.HasPrefix(name, prefix) {
+		return prefix + name
 	}
 	return name
 }

@@ -204,6 +204,7 @@ func TestCookies(t *testing.T) {
 		} else {
 			require.Equal(t, "a=v; Path=/; Max-Age=90; HttpOnly; SameSite=Lax", line)
 		}
+		require.Equal(t, c.Name("a"), c.Name(c.Name("a")))
 		require.False(t, c.Set(w, "b", auth.NewSecret("no\nvalue"), 0))
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Cookie", c.Name("a")+"=v")
