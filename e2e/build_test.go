@@ -1,0 +1,51 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binaries is the folder of the programs under test: devserver as it ships, worker and server with fault points.
+var binaries string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "tarry-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	for _, build := range []struct {
+		dir  string
+		args []string
+	}{
+		{"../devserver", []string{"build", "-o", "../bin/devserver", "."}}, // cached; minutes the first time
+		{"..", []string{"build", "-tags", "faults", "-o", dir + "/", "./cmd/worker", "./cmd/server"}},
+		{"..", []string{"build", "-o", dir + "/", "./cmd/starter"}},
+	} {
+		fmt.Fprintln(os.Stderr, "e2e: go", build.args)
+		cmd := exec.CommandContext(context.Background(), "go", build.args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = build.dir, os.Stderr, os.Stderr
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if err := cmd.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: build:", err)
+			return 1
+		}
+	}
+	devserver, err := filepath.Abs("../bin/devserver")
+	if err == nil {
+		err = os.Symlink(devserver, filepath.Join(dir, "devserver"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	binaries = dir
+	return m.Run()
+}

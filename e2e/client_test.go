@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// client speaks the HTTP API.
+type client struct {
+	t    *testing.T
+	base string
+}
+
+func (c client) call(method, path string, in, out any) int {
+	c.t.Helper()
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		require.NoError(c.t, err)
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, body)
+	require.NoError(c.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(c.t, err)
+	if out != nil && resp.StatusCode < 300 {
+		require.NoError(c.t, json.Unmarshal(text, out), string(text))
+	}
+	if resp.StatusCode >= 400 {
+		c.t.Logf("%s %s: %d %s", method, path, resp.StatusCode, text)
+	}
+	return resp.StatusCode
+}
+
+// start starts a job.
+func (c client) start(app, task string) runHandle {
+	c.t.Helper()
+	var out struct{ Session string }
+	require.Equal(c.t, http.StatusAccepted, c.call("POST", "/apps/"+app+"/users/user/runs", map[string]string{"task": task}, &out))
+	return runHandle{c, app, out.Session}
+}
+
+type runHandle struct {
+	c       client
+	app, id string
+}
+
+type runStatus struct {
+	State            string
+	Invocation       string
+	InvocationStatus string `json:"invocation_status"`
+	Answer           string
+	Denied           bool
+	ModelCalls       int                                             `json:"model_calls"`
+	ToolCalls        int                                             `json:"tool_calls"`
+	WaitingFor       []struct{ Request, Link, Tool, Toolset string } `json:"waiting_for"`
+}
+
+func (r runHandle) path(of string) string {
+	return "/apps/" + r.app + "/users/user/sessions/" + r.id + of
+}
+
+func (r runHandle) status() (s runStatus) {
+	r.c.t.Helper()
+	r.c.call("GET", r.path("/status"), nil, &s)
+	return s
+}
+
+type event struct {
+	ID, Author, InvocationID string
+	ErrorCode                string
+	LongRunningToolIDs       []string `json:"longRunningToolIds"`
+	Content                  struct {
+		Role  string
+		Parts []struct {
+			Text             string
+			FunctionCall     *function
+			FunctionResponse *function
+		}
+	}
+	Actions struct {
+		StateDelta map[string]any
+		Escalate   bool
+	}
+}
+
+type function struct {
+	ID, Name string
+	Args     map[string]any
+	Response map[string]any
+}
+
+func (r runHandle) events() (out []event) {
+	r.c.t.Helper()
+	require.Equal(r.c.t, http.StatusOK, r.c.call("GET", r.path("/events"), nil, &out))
+	return out
+}
+
+func (r runHandle) history() []byte {
+	r.c.t.Helper()
+	var out json.RawMessage
+	require.Equal(r.c.t, http.StatusOK, r.c.call("GET", r.path("/history"), nil, &out))
+	return out
+}

@@ -1,0 +1,124 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tarry/internal/demo"
+	"tarry/internal/stack"
+)
+
+// world is a running Tarry with everything around it.
+type world struct {
+	*stack.Stack
+	t        *testing.T
+	dir      string
+	provider *demo.Provider
+	mcp      *demo.MCPServer
+	api      client
+}
+
+type options struct {
+	agents map[string]string // path below the agents folder → file
+	script string
+	env    []string
+	mcp    demo.MCPConfig
+	faults demo.Faults
+}
+
+const patience = 60 * time.Second
+
+// newWorld starts everything; it stops with the test.
+func newWorld(t *testing.T, o options) *world {
+	t.Helper()
+	dir := t.TempDir()
+	w := &world{t: t, dir: dir}
+	var err error
+	w.provider, err = demo.NewProvider(demo.ProviderConfig{Faults: o.faults})
+	require.NoError(t, err)
+	require.NoError(t, w.provider.Start(""))
+	t.Cleanup(func() { require.NoError(t, w.provider.Close()) })
+	o.mcp.Provider = w.provider
+	w.mcp, err = demo.NewMCPServer(o.mcp)
+	require.NoError(t, err)
+	require.NoError(t, w.mcp.Start(""))
+	t.Cleanup(func() { require.NoError(t, w.mcp.Close()) })
+
+	for path, body := range o.agents {
+		w.write(filepath.Join("agents", path), body)
+	}
+	w.write("scripts/script.yaml", o.script)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "faults"), 0o700))
+	w.Stack, err = stack.New(t.Context(), stack.Config{
+		Dir: filepath.Join(dir, "data"), Bin: binaries, AgentsDir: filepath.Join(dir, "agents"),
+		Base: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
+		Env: append([]string{
+			"TARRY_SCRIPTS_DIR=" + filepath.Join(dir, "scripts"), "TARRY_SCRIPT_JOURNAL=" + w.journal(),
+			"TARRY_VARS=MCP_URL=" + w.mcp.URL() + ",MODEL=scripted/script",
+			"TARRY_FAULT_DIR=" + filepath.Join(dir, "faults"), "TARRY_LOG_LEVEL=debug",
+		}, o.env...),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, w.Close())
+		if t.Failed() {
+			w.dump()
+		}
+	})
+	require.NoError(t, w.Start(t.Context(), stack.All()...))
+	w.api = client{t: t, base: w.URL()}
+	return w
+}
+
+func (w *world) journal() string { return filepath.Join(w.dir, "journal.jsonl") }
+
+func (w *world) write(path, body string) {
+	w.t.Helper()
+	path = filepath.Join(w.dir, path)
+	require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(w.t, os.WriteFile(path, []byte(body), 0o600))
+}
+
+// dump shows the ends of the logs of a failed test.
+func (w *world) dump() {
+	for _, name := range stack.All() {
+		body, err := os.ReadFile(w.LogFile(name))
+		if err != nil {
+			continue
+		}
+		lines := strings.Split(string(body), "\n")
+		w.t.Logf("--- %s\n%s", name, strings.Join(lines[max(0, len(lines)-40):], "\n"))
+	}
+}
+
+// login answers a login request as a person with a browser would.
+func (w *world) login(link string) *demo.Page {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	page, err := demo.NewBrowser().Login(ctx, link, "alice", "alice-password")
+	require.NoError(w.t, err)
+	return page
+}
+
+// hold makes the next process that reaches point stay there; held waits until one does.
+func (w *world) hold(point string) { w.write("faults/"+point+".hold", "") }
+
+func (w *world) held(point string) {
+	w.t.Helper()
+	w.eventually("nobody reached "+point, func() bool {
+		_, err := os.Stat(filepath.Join(w.dir, "faults", point+".held"))
+		return err == nil
+	})
+}
+
+func (w *world) eventually(what string, f func() bool) {
+	w.t.Helper()
+	require.Eventually(w.t, f, patience, 20*time.Millisecond, what)
+}
