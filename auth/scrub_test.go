@@ -58,3 +58,10 @@ func TestScrubberIsSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func ExampleScrubber() {
+	var s auth.Scrubber
+	s.Add(auth.NewSecret("ya29.token"))
+	fmt.Println(s.Scrub("HTTP 500: your token is ya29.token"))
+	// Output: HTTP 500: your token is [secret]
+}

@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -79,4 +80,10 @@ func TestStatusOpen(t *testing.T) {
 	} {
 		require.Equal(t, open, status.Open(), "%q", status)
 	}
+}
+
+func ExampleCovers() {
+	granted := []string{"mail.read", "mail.send"}
+	fmt.Println(auth.Covers(granted, []string{"mail.read"}), auth.Covers(granted, []string{"mail.delete"}))
+	// Output: true false
 }

@@ -431,6 +431,23 @@ func TestUnknownExpiryIsUsedUntilRefused(t *testing.T) {
 	require.Len(t, refreshes(w.provider), 1)
 }
 
+func TestRequestsThatAreRefusedTogetherShareTheRefresh(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	token := w.login(w.mcpWant())
+	b := w.broker()
+	var wg sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		wg.Go(func() { errs[i] = b.Challenged(context.Background(), w.mcpWant(), unauthorized(token.Version)) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	require.Len(t, refreshes(w.provider), 1)
+}
+
 func TestRefusedTokenThatWasReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -31,7 +31,7 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 	case http.StatusUnauthorized:
 		err = b.unauthorized(ctx, m, t, want, c)
 	case http.StatusForbidden:
-		err = b.forbidden(ctx, m, t, want, c)
+		err = b.forbidden(ctx, t, want, c)
 	default:
 		return fmt.Errorf("oauth: HTTP %d is no challenge", c.Status)
 	}
@@ -43,10 +43,8 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 func (b *broker) unauthorized(ctx context.Context, m *memory, t target, want auth.Want, c auth.Challenge) error {
 	asked := want
 	asked.Refused = max(want.Refused, c.Used)
-	if c.Used > 0 && !m.refreshed {
-		m.refreshed = true
-		err := b.renew(ctx, t, want, c.Used)
-		if !errors.Is(err, errDead) {
+	if c.Used > 0 {
+		if err := b.renew(ctx, m, t, want, c.Used); !errors.Is(err, errDead) {
 			return err // nil: try again
 		}
 	}
@@ -57,8 +55,9 @@ func (b *broker) unauthorized(ctx context.Context, m *memory, t target, want aut
 	return b.need(ctx, t, asked, c.WWWAuthenticate, prior)
 }
 
-// renew replaces the token of version used, unless that has happened already.
-func (b *broker) renew(ctx context.Context, t target, want auth.Want, used int64) error {
+// renew replaces the token of version used, unless that has happened already: requests that go out together are refused
+// together. One refresh is all that a refusal gets; a token that is refused when it is fresh is refused for good.
+func (b *broker) renew(ctx context.Context, m *memory, t target, want auth.Want, used int64) error {
 	want.Refused = 0
 	usable, _, err := b.find(ctx, t, want)
 	switch {
@@ -68,13 +67,16 @@ func (b *broker) renew(ctx context.Context, t target, want auth.Want, used int64
 		return errDead
 	case usable.Version > used:
 		return nil
+	case m.refreshed:
+		return errDead
 	}
+	m.refreshed = true
 	_, err = b.service.refresh(ctx, *usable, b.scrub)
 	return err
 }
 
 // forbidden: a login for more scopes, if that is what the server says it wants and the definition allows it.
-func (b *broker) forbidden(ctx context.Context, m *memory, t target, want auth.Want, c auth.Challenge) error {
+func (b *broker) forbidden(ctx context.Context, t target, want auth.Want, c auth.Challenge) error {
 	challenge, ok := discovery.BearerChallenge(c.WWWAuthenticate)
 	if !ok || challenge.Error != "insufficient_scope" {
 		return ErrForbidden
@@ -93,8 +95,7 @@ func (b *broker) forbidden(ctx context.Context, m *memory, t target, want auth.W
 	}
 	if auth.Covers(usable.Scopes, challenge.Scopes) {
 		// A newer token may have what the one that was sent had not.
-		if usable.Version > c.Used && !m.refreshed {
-			m.refreshed = true
+		if usable.Version > c.Used {
 			return nil
 		}
 		// They were granted and are not enough: another login for the same would only wear the person down.
