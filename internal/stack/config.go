@@ -33,6 +33,8 @@ type Config struct {
 	Base []string
 	// Env is added for worker and server and wins over what the stack sets.
 	Env []string
+	// WorkerEnv is added for the worker alone: model keys are no business of the server's.
+	WorkerEnv []string
 	// PublicPort is the HTTP server's; 0 means a free one.
 	PublicPort int
 	// Namespace in Temporal; empty means "default".
@@ -97,7 +99,11 @@ func (s *Stack) program(name Name) (path string, args, env []string) {
 			"--db", s.TemporalDatabase(), "--ip", host, "--port", fmt.Sprint(s.ports[Temporal]), "--namespace", s.cfg.Namespace,
 		}, s.cfg.Base
 	}
-	return filepath.Join(s.cfg.Bin, string(name)), nil, merge(s.cfg.Base, s.variables(name), s.cfg.Env)
+	own := s.cfg.Env
+	if name == Worker {
+		own = merge(own, s.cfg.WorkerEnv)
+	}
+	return filepath.Join(s.cfg.Bin, string(name)), nil, merge(s.cfg.Base, s.variables(name), own)
 }
 
 func (s *Stack) variables(name Name) []string {

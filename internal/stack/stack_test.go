@@ -81,6 +81,7 @@ func TestStartStop(t *testing.T) {
 	s := setup(t, func(c *stack.Config) {
 		c.AgentsDir, c.Log = "agents", &said
 		c.Env = []string{"TARRY_VARS=A=1,B=2", "TARRY_DEV=false"}
+		c.WorkerEnv = []string{"MODEL_KEY=k"}
 	})
 	require.NoError(t, s.Start(t.Context()))
 	require.NoError(t, s.Start(t.Context()), "what runs is left alone")
@@ -90,6 +91,7 @@ func TestStartStop(t *testing.T) {
 	worker := environment(t, s.Addr(stack.Worker))
 	require.Equal(t, "A=1,B=2", worker["TARRY_VARS"])
 	require.Equal(t, "false", worker["TARRY_DEV"], "the caller's setting wins")
+	require.Equal(t, "k", worker["MODEL_KEY"])
 	require.Equal(t, agents, worker["TARRY_AGENTS_DIR"])
 	require.Equal(t, s.Addr(stack.Temporal), worker["TEMPORAL_ADDRESS"])
 	require.Equal(t, s.URL(), worker["TARRY_PUBLIC_URL"])
@@ -97,6 +99,7 @@ func TestStartStop(t *testing.T) {
 	server := environment(t, s.Addr(stack.Server))
 	require.Equal(t, s.Database(), server["TARRY_DATABASE_URL"])
 	require.NotContains(t, server, "TARRY_ADMIN_ADDR")
+	require.NotContains(t, server, "MODEL_KEY")
 	require.NotContains(t, environment(t, s.Addr(stack.Temporal)), "TARRY_VARS")
 
 	pids := map[stack.Name]int{}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// States and endings, as the server names them.
+const (
+	stateWaiting    = "waiting_credential"
+	endingDone      = "done"
+	endingFailed    = "failed"
+	endingLimit     = "limit"
+	endingCancelled = "cancelled"
+)
+
+// runInfo is a run, as the server lists it.
+type runInfo struct {
+	App        string     `json:"app"`
+	User       string     `json:"user"`
+	Session    string     `json:"session"`
+	State      string     `json:"state"`
+	Mode       string     `json:"mode"`
+	Invocation string     `json:"invocation"`
+	WaitingFor []waitInfo `json:"waiting_for"`
+	Created    time.Time  `json:"created"`
+	Updated    time.Time  `json:"updated"`
+}
+
+// waitInfo is an open question to a person, as a run shows it.
+type waitInfo struct {
+	Request  string    `json:"request"`
+	Link     string    `json:"link"`
+	Provider string    `json:"provider"`
+	Tool     string    `json:"tool"`
+	Toolset  string    `json:"toolset"`
+	Agent    string    `json:"agent"`
+	Scopes   []string  `json:"scopes"`
+	Since    time.Time `json:"since"`
+	Deadline time.Time `json:"deadline,omitzero"`
+}
+
+// loginInfo is a question to a person, as the person's list shows it.
+type loginInfo struct {
+	Request  string    `json:"request"`
+	Status   string    `json:"status"`
+	Link     string    `json:"link"`
+	App      string    `json:"app"`
+	User     string    `json:"user"`
+	Session  string    `json:"session"`
+	Agent    string    `json:"agent"`
+	Tool     string    `json:"tool"`
+	Toolset  string    `json:"toolset"`
+	Provider string    `json:"provider"`
+	Server   string    `json:"server"`
+	Scopes   []string  `json:"scopes"`
+	Created  time.Time `json:"created"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+}
+
+// open says whether somebody still waits for it.
+func (l loginInfo) open() bool { return l.Status == "pending" || l.Status == "exchanging" }
+
+// subject names what a login is for: a tool, or the toolset that could not be listed without.
+func subject(tool, toolset string) string {
+	if tool != "" {
+		return "tool " + tool
+	}
+	return "toolset " + toolset
+}
+
+// statusInfo is one run with its last or current invocation.
+type statusInfo struct {
+	runInfo
+	InvocationStatus string `json:"invocation_status"`
+	Answer           string `json:"answer"`
+	Denied           bool   `json:"denied"`
+	Error            string `json:"error,omitempty"`
+	ModelCalls       int    `json:"model_calls"`
+	ToolCalls        int    `json:"tool_calls"`
+}
+
+// over says whether the invocation has ended.
+func (s *statusInfo) over() bool {
+	switch s.InvocationStatus {
+	case endingDone, endingFailed, endingLimit, endingCancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// exit is the exit status for how the run stands.
+func (s *statusInfo) exit() int {
+	switch s.InvocationStatus {
+	case endingDone:
+		if s.Denied {
+			return exitDenied
+		}
+		return exitDone
+	case endingFailed, endingLimit:
+		return exitFailed
+	case endingCancelled:
+		return exitCancelled
+	default:
+		return exitWaiting
+	}
+}
+
+// startRequest starts a run.
+type startRequest struct {
+	Task    string `json:"task"`
+	Mode    string `json:"mode,omitempty"`
+	Session string `json:"session,omitempty"`
+}
+
+// started names it.
+type started struct {
+	Session    string `json:"session"`
+	Invocation string `json:"invocation"`
+}
+
+// event is as much of an ADK event as is shown.
+type event struct {
+	ID           string `json:"id"`
+	InvocationID string `json:"invocationId"`
+	Author       string `json:"author"`
+	Partial      bool   `json:"partial"`
+	ErrorCode    string `json:"errorCode"`
+	ErrorMessage string `json:"errorMessage"`
+	Content      struct {
+		Role  string `json:"role"`
+		Parts []part `json:"parts"`
+	} `json:"content"`
+}
+
+type part struct {
+	Text             string            `json:"text"`
+	Thought          bool              `json:"thought"`
+	FunctionCall     *functionCall     `json:"functionCall"`
+	FunctionResponse *functionResponse `json:"functionResponse"`
+}
+
+type functionCall struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+type functionResponse struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Response map[string]any `json:"response"`
+}
+
+const requestCredential = "adk_request_credential"
+
+// asks returns the call that asks for a login, or nil.
+func (e *event) asks() *functionCall {
+	for _, p := range e.Content.Parts {
+		if p.FunctionCall != nil && p.FunctionCall.Name == requestCredential {
+			return p.FunctionCall
+		}
+	}
+	return nil
+}
+
+// link is where the person logs in.
+func (c *functionCall) link() string {
+	var args struct {
+		AuthConfig struct {
+			Exchanged struct {
+				OAuth2 struct {
+					AuthURI string `json:"authUri"`
+				} `json:"oauth2"`
+			} `json:"exchangedAuthCredential"`
+		} `json:"authConfig"`
+	}
+	if json.Unmarshal(c.Args, &args) != nil {
+		return ""
+	}
+	return args.AuthConfig.Exchanged.OAuth2.AuthURI
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	requestTimeout = 30 * time.Second
+	maxBody        = 64 << 20 // bytes; a history is the largest
+	listLimit      = 1000
+)
+
+// client speaks the server's HTTP API.
+type client struct {
+	base string
+	user string
+	http *http.Client
+}
+
+// client checks the server's URL.
+func (a *app) client() (*client, error) {
+	u, err := url.Parse(a.server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, unusable("--server %q is not a URL such as %s", a.server, defaultServer)
+	}
+	if a.user == "" {
+		return nil, unusable("--user is empty: name whose runs these are")
+	}
+	return newClient(a.server, a.user, &http.Transport{ResponseHeaderTimeout: requestTimeout}), nil
+}
+
+func newClient(base, user string, transport http.RoundTripper) *client {
+	return &client{base: strings.TrimSuffix(base, "/"), user: user, http: &http.Client{Transport: transport}}
+}
+
+// unreachable says that no server answered.
+type unreachable struct {
+	base string
+	err  error
+}
+
+func (e *unreachable) Error() string {
+	return fmt.Sprintf("no server answers at %s: start one with `starter dev`, or name another with --server", e.base)
+}
+
+func (e *unreachable) Unwrap() error { return e.err }
+
+// refused is an answer that is no success.
+type refused struct {
+	status int
+	text   string
+	id     string
+}
+
+func (e *refused) Error() string {
+	text := e.text
+	if text == "" {
+		text = http.StatusText(e.status)
+	}
+	if e.id != "" && e.status >= http.StatusInternalServerError {
+		text += " (request " + e.id + " in the server's log)"
+	}
+	return "the server says: " + text
+}
+
+func isStatus(err error, status int) bool {
+	var r *refused
+	return errors.As(err, &r) && r.status == status
+}
+
+// do sends a request and returns the answer if it is a success; the caller closes its body.
+func (c *client) do(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	target := c.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	var reader io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return nil, failed("encode request: %w", err)
+		}
+		reader = bytes.NewReader(encoded)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, reader)
+	if err != nil {
+		return nil, unusable("make request: %w", err)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err() //nolint:wrapcheck // the caller branches on it
+		}
+		return nil, &statusError{exitUnusable, &unreachable{c.base, err}}
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return nil, refusal(resp)
+}
+
+// refusal reads an answer that is no success. What was asked for wrongly is wrong use.
+func refusal(resp *http.Response) error {
+	r := &refused{status: resp.StatusCode}
+	var said struct {
+		Error     string `json:"error"`
+		Detail    string `json:"detail"`
+		RequestID string `json:"request_id"`
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err == nil && json.Unmarshal(body, &said) == nil {
+		r.text, r.id = said.Error, said.RequestID
+		if r.text == "" {
+			r.text = said.Detail
+		}
+	}
+	status := exitFailed
+	if r.status < http.StatusInternalServerError {
+		status = exitUnusable
+	}
+	return &statusError{status, r}
+}
+
+// call sends a request and decodes the answer into out; nil drops it.
+func (c *client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	resp, err := c.do(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if out == nil {
+		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
+	} else {
+		err = json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(out)
+	}
+	if err != nil {
+		return failed("read answer of %s: %w", c.base, err)
+	}
+	return nil
+}
+
+func (c *client) session(app, session, rest string) string {
+	return "/apps/" + url.PathEscape(app) + "/users/" + url.PathEscape(c.user) + "/sessions/" + url.PathEscape(session) + rest
+}
+
+func (c *client) apps(ctx context.Context) (out []string, err error) {
+	err = c.call(ctx, http.MethodGet, "/list-apps", nil, nil, &out)
+	return out, err
+}
+
+func (c *client) start(ctx context.Context, app string, r startRequest) (out started, err error) {
+	path := "/apps/" + url.PathEscape(app) + "/users/" + url.PathEscape(c.user) + "/runs"
+	err = c.call(ctx, http.MethodPost, path, nil, r, &out)
+	return out, err
+}
+
+// runs lists the user's runs, of one app if it is named; all means also those that have ended.
+func (c *client) runs(ctx context.Context, app string, all bool) ([]runInfo, error) {
+	query := url.Values{"user": {c.user}, "limit": {strconv.Itoa(listLimit)}}
+	if app != "" {
+		query.Set("app", app)
+	}
+	if all {
+		query.Set("all", "true")
+	}
+	var out struct {
+		Runs []runInfo `json:"runs"`
+	}
+	err := c.call(ctx, http.MethodGet, "/runs", query, nil, &out)
+	return out.Runs, err
+}
+
+func (c *client) logins(ctx context.Context, all bool) ([]loginInfo, error) {
+	query := url.Values{"user": {c.user}}
+	if all {
+		query.Set("all", "true")
+	}
+	var out struct {
+		Logins []loginInfo `json:"logins"`
+	}
+	err := c.call(ctx, http.MethodGet, "/logins", query, nil, &out)
+	return out.Logins, err
+}
+
+func (c *client) status(ctx context.Context, app, session string) (*statusInfo, error) {
+	out := &statusInfo{}
+	if err := c.call(ctx, http.MethodGet, c.session(app, session, "/status"), nil, nil, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *client) cancel(ctx context.Context, app, session string) error {
+	return c.call(ctx, http.MethodPost, c.session(app, session, "/cancel"), nil, nil, nil)
+}
+
+func (c *client) history(ctx context.Context, app, session string) (out json.RawMessage, err error) {
+	err = c.call(ctx, http.MethodGet, c.session(app, session, "/history"), nil, nil, &out)
+	return out, err
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// progress shows events to a person, a line each.
+type progress struct {
+	say func(format string, args ...any)
+}
+
+func (p *progress) event(e *event) {
+	if e.Partial {
+		return
+	}
+	if ask := e.asks(); ask != nil {
+		p.say("%s needs a login. Open this link; the run waits as long as it takes:\n  %s", e.Author, ask.link())
+		return
+	}
+	for _, line := range lines(e) {
+		p.say("%s", line)
+	}
+}
+
+// lines says in short what an event is; a person's own words are left out.
+func lines(e *event) []string {
+	var out []string
+	if e.ErrorMessage != "" || e.ErrorCode != "" {
+		out = append(out, fmt.Sprintf("%s: %s %s", e.Author, e.ErrorCode, brief(e.ErrorMessage)))
+	}
+	if e.Author == "user" {
+		return out
+	}
+	for _, part := range e.Content.Parts {
+		switch {
+		case part.FunctionCall != nil:
+			out = append(out, fmt.Sprintf("%s calls %s %s", e.Author, part.FunctionCall.Name, brief(string(part.FunctionCall.Args))))
+		case part.FunctionResponse != nil:
+			how := "answers"
+			if text, ok := part.FunctionResponse.Response["error"].(string); ok {
+				how = "fails: " + brief(text)
+			}
+			out = append(out, part.FunctionResponse.Name+" "+how)
+		case part.Text != "" && !part.Thought:
+			out = append(out, fmt.Sprintf("%s: %s", e.Author, brief(part.Text)))
+		}
+	}
+	return out
+}
+
+const briefRunes = 100
+
+// brief makes one short line of a text, without control characters: it comes from a model or a tool and goes to a
+// terminal.
+func brief(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if runes := []rune(text); len(runes) > briefRunes {
+		return string(runes[:briefRunes-1]) + "…"
+	}
+	return text
+}

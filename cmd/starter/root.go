@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+const defaultServer = "http://127.0.0.1:8080"
+
+// app is what the commands share.
+type app struct {
+	getenv         func(string) string
+	stdout, stderr io.Writer
+
+	server, user string
+	json         bool
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "starter",
+		Short: "Starts and follows runs of Tarry's agents",
+		Long: `Starts and follows runs of agents. A run goes on by itself: whoever follows it may leave and come back.
+
+` + exitExplanation,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	server := a.getenv("TARRY_SERVER")
+	if server == "" {
+		server = defaultServer
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.server, "server", server, "`URL` of the server (environment: TARRY_SERVER)")
+	flags.StringVar(&a.user, "user", "user", "whose runs these are")
+	flags.BoolVar(&a.json, "json", false, "write JSON to standard output: one value, or one on each line")
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(
+		a.runCommand(), a.showCommand(), a.listCommand(), a.loginsCommand(), a.cancelCommand(),
+		a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(),
+	)
+	return root
+}
+
+// say writes a line for the person.
+func (a *app) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...) // nobody is left to tell
+}
+
+// print writes a line of what was asked for.
+func (a *app) print(format string, args ...any) error {
+	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
+		return failed("write: %w", err)
+	}
+	return nil
+}
+
+// printJSON writes v as one line.
+func (a *app) printJSON(v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return failed("encode: %w", err)
+	}
+	return a.print("%s", body)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var name string
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "show SESSION",
+		Short: "Show where a run stands",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			st, err := c.find(cmd.Context(), name, args[0])
+			if err != nil {
+				return err
+			}
+			if follow {
+				return a.watch(cmd.Context(), target{client: c, app: st.App, session: st.Session, invocation: st.Invocation})
+			}
+			if a.json {
+				err = a.printJSON(st)
+			} else {
+				err = a.print("%s", description(st))
+			}
+			if err != nil {
+				return err
+			}
+			return ended(st.exit())
+		},
+	}
+	cmd.Flags().BoolVar(&follow, "follow", false, "show the events so far and go on to the end")
+	addAppFlag(cmd, &name)
+	return cmd
+}
+
+func addAppFlag(cmd *cobra.Command, app *string) {
+	cmd.Flags().StringVar(app, "app", "", "`name` of the agent, where several have a session of that id")
+}
+
+// description is the run in words.
+func description(st *statusInfo) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			b.WriteString(name + strings.Repeat(" ", max(1, 12-len(name))) + value + "\n")
+		}
+	}
+	line("session", st.Session)
+	line("agent", st.App)
+	line("state", inWords(&st.runInfo))
+	if st.over() {
+		line("ended", st.InvocationStatus)
+	}
+	for _, w := range st.WaitingFor {
+		line("waits for", "a login at "+w.Provider+" for "+subject(w.Tool, w.Toolset)+" of "+w.Agent)
+		line("scopes", strings.Join(w.Scopes, " "))
+		line("since", clock(w.Since))
+		if !w.Deadline.IsZero() {
+			line("until", clock(w.Deadline))
+		}
+		line("link", w.Link)
+	}
+	line("error", st.Error)
+	if st.Answer != "" {
+		line("answer", "\n"+st.Answer)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func inWords(r *runInfo) string { return strings.ReplaceAll(r.State, "_", " ") }
