@@ -46,14 +46,20 @@ func (c client) call(method, path string, in, out any) int {
 // start starts a job.
 func (c client) start(app, task string) runHandle {
 	c.t.Helper()
+	return c.startAs("user", app, map[string]string{"task": task})
+}
+
+// startAs posts a message for a user: in "task", with "mode" and "session" if they are given.
+func (c client) startAs(user, app string, in map[string]string) runHandle {
+	c.t.Helper()
 	var out struct{ Session string }
-	require.Equal(c.t, http.StatusAccepted, c.call("POST", "/apps/"+app+"/users/user/runs", map[string]string{"task": task}, &out))
-	return runHandle{c, app, out.Session}
+	require.Equal(c.t, http.StatusAccepted, c.call("POST", "/apps/"+app+"/users/"+user+"/runs", in, &out))
+	return runHandle{c, app, user, out.Session}
 }
 
 type runHandle struct {
-	c       client
-	app, id string
+	c             client
+	app, user, id string
 }
 
 type runStatus struct {
@@ -68,7 +74,7 @@ type runStatus struct {
 }
 
 func (r runHandle) path(of string) string {
-	return "/apps/" + r.app + "/users/user/sessions/" + r.id + of
+	return "/apps/" + r.app + "/users/" + r.user + "/sessions/" + r.id + of
 }
 
 func (r runHandle) status() (s runStatus) {
@@ -104,6 +110,30 @@ type function struct {
 func (r runHandle) events() (out []event) {
 	r.c.t.Helper()
 	require.Equal(r.c.t, http.StatusOK, r.c.call("GET", r.path("/events"), nil, &out))
+	return out
+}
+
+// asks lists the ids of the login requests in a session's events.
+func asks(events []event) (ids []string) {
+	for _, e := range events {
+		for _, p := range e.Content.Parts {
+			if p.FunctionCall != nil && p.FunctionCall.Name == "adk_request_credential" {
+				ids = append(ids, p.FunctionCall.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// responses lists the results of a tool in a session's events.
+func responses(events []event, tool string) (out []*function) {
+	for _, e := range events {
+		for _, p := range e.Content.Parts {
+			if p.FunctionResponse != nil && p.FunctionResponse.Name == tool {
+				out = append(out, p.FunctionResponse)
+			}
+		}
+	}
 	return out
 }
 

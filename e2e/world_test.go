@@ -30,6 +30,8 @@ type options struct {
 	env    []string
 	mcp    demo.MCPConfig
 	faults demo.Faults
+	// open lets everybody list tools; only calls need a login.
+	open bool
 }
 
 const patience = 60 * time.Second
@@ -47,6 +49,7 @@ func newWorld(t *testing.T, o options) *world {
 	o.mcp.Provider = w.provider
 	w.mcp, err = demo.NewMCPServer(o.mcp)
 	require.NoError(t, err)
+	w.mcp.SetSwitches(func(s *demo.MCPSwitches) { s.OpenListing = o.open })
 	require.NoError(t, w.mcp.Start(""))
 	t.Cleanup(func() { require.NoError(t, w.mcp.Close()) })
 
