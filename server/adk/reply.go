@@ -1,0 +1,177 @@
+package adk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"tarry/agent"
+	"tarry/auth"
+	"tarry/session"
+)
+
+// heard is what is kept of a message's replies: whose run to follow, and from where.
+type heard struct {
+	invocation string
+	after      int64
+}
+
+// hear checks replies to login requests. A reply that passes is an acknowledgement: it is dropped, and the run goes on
+// when the login itself is there. One that carries a credential or changes what was asked is refused, because nothing here
+// holds the state, cookie and verifier that would make somebody else's redirect safe.
+func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply, latest string) (heard, error) {
+	var out heard
+	view, err := h.Log.Timeline(ctx, row.Owner, row.ID, 0)
+	if err != nil {
+		return out, noSession(err, row.ID)
+	}
+	for _, r := range replies {
+		asked, seq, err := find(view, r)
+		if err != nil {
+			return out, err
+		}
+		request, err := h.Requests.Request(ctx, r.id, func(o agent.Owner) bool { return o == row.Owner })
+		if err != nil {
+			return out, fmt.Errorf("request of reply: %w", err)
+		}
+		if request.WorkflowID != row.WorkflowID {
+			return out, unknown(view, r.id)
+		}
+		link := h.link(request)
+		if problem := h.check(r.response, asked, request.Correlator); problem != "" {
+			return out, invalid("%s: %s; log in at its authUri %s instead; the request stays as it is", r.id, problem, link)
+		}
+		if seq >= out.after {
+			out = heard{request.Invocation, seq}
+		}
+	}
+	// A client that names a later event has seen everything before it.
+	for _, e := range view {
+		if e.ID == latest && e.InvocationID == out.invocation {
+			out.after = max(out.after, e.Seq)
+		}
+	}
+	return out, nil
+}
+
+// link is the page where the asked person logs in; it stays good while the request is open.
+func (h *Handler) link(r auth.Request) string {
+	return h.publicURL() + "/connect?" + url.Values{"request": {r.ID}, "state": {r.Correlator}}.Encode()
+}
+
+// find returns the arguments of the call that a reply answers, and the place of its event.
+func find(view []*session.Record, r reply) (args map[string]any, seq int64, err error) {
+	for e, call := range asks(view) {
+		if call.ID == r.id && (r.name == "" || r.name == agent.RequestCredential) {
+			return call.Args, e.Seq, nil
+		}
+	}
+	for _, call := range asks(view) {
+		if r.id != "" && askedFor(call.Args) == r.id {
+			return nil, 0, invalid("functionResponse %s is named after the tool call; reply with id %s and name %s", r.id, call.ID, agent.RequestCredential)
+		}
+	}
+	if r.name != "" && r.name != agent.RequestCredential {
+		return nil, 0, notAsked(r.name)
+	}
+	return nil, 0, unknown(view, r.id)
+}
+
+func unknown(view []*session.Record, id string) error {
+	var ids []string
+	for _, call := range asks(view) {
+		ids = append(ids, call.ID)
+	}
+	if len(ids) == 0 {
+		return invalid("functionResponse %q: this session has asked for no login", id)
+	}
+	return invalid("functionResponse %q: this session did not ask under that id; it asked under %s", id, strings.Join(ids, ", "))
+}
+
+// asks yields the calls in view that ask for a login, with their events. Only what an agent's run wrote counts.
+func asks(view []*session.Record) func(yield func(*session.Record, *genai.FunctionCall) bool) {
+	return func(yield func(*session.Record, *genai.FunctionCall) bool) {
+		for _, e := range view {
+			if e.Kind != session.KindRequest {
+				continue
+			}
+			for _, call := range e.Calls() {
+				if call.Name == agent.RequestCredential && !yield(e, call) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func askedFor(args map[string]any) string {
+	for key, value := range args {
+		if id, ok := value.(string); ok && camel(key) == "functionCallId" {
+			return id
+		}
+	}
+	return ""
+}
+
+// check says what is wrong with a response, or "".
+func (h *Handler) check(response any, args map[string]any, correlator string) string {
+	issued := map[string]any{}
+	for key, value := range args {
+		if config, ok := value.(map[string]any); ok && camel(key) == "authConfig" {
+			issued, _ = normal(config).(map[string]any)
+		}
+	}
+	c := checker{issued: issued, returned: func(uri string) string { return h.returned(uri, correlator) }}
+	return c.response(response, 0)
+}
+
+// returned checks the address that a browser came back to. Our own connect page sends people back with our correlator and
+// a ticket that means nothing; any other code is a real one.
+func (h *Handler) returned(uri, correlator string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	if fragment, err := url.ParseQuery(u.Fragment); err == nil {
+		for _, key := range []string{"code", "state", "access_token", "id_token"} {
+			if !q.Has(key) && fragment.Has(key) {
+				q.Set(key, fragment.Get(key))
+			}
+		}
+	}
+	switch {
+	case q.Get("access_token") != "", q.Get("id_token") != "":
+		return "authResponseUri holds a token, which this server does not take from clients"
+	case q.Get("code") == "":
+		return ""
+	case correlator == "" || q.Get("state") != correlator, !h.ours(u):
+		return "authResponseUri holds an authorization code of a login that this server did not begin, and it was dropped"
+	}
+	return ""
+}
+
+func (h *Handler) ours(u *url.URL) bool {
+	public, err := url.Parse(h.publicURL())
+	if err == nil && u.Scheme == public.Scheme && strings.EqualFold(u.Host, public.Host) {
+		return true
+	}
+	bare := *u
+	bare.RawQuery, bare.Fragment = "", ""
+	return slices.Contains(h.ReturnURLs, bare.String())
+}
+
+// wrapped decodes a string that is JSON, as some clients wrap their answer.
+func wrapped(s string) (any, bool) {
+	s = strings.TrimSpace(s)
+	if !strings.HasPrefix(s, "{") {
+		return nil, false
+	}
+	var v any
+	return v, json.Unmarshal([]byte(s), &v) == nil
+}

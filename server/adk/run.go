@@ -1,0 +1,234 @@
+package adk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tarry/agent"
+	"tarry/server/stream"
+	"tarry/server/web"
+	"tarry/session"
+	"tarry/wire"
+)
+
+// errClient says that the client of a stream is gone.
+var errClient = errors.New("client went away")
+
+// turn is what a client waits for: one invocation after another, each from a place in the log.
+type turn struct {
+	owner   agent.Owner
+	session string
+	steps   []heard
+}
+
+func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
+	t, err := h.accept(w, r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	// The answer may be minutes away; the server's write timeout is for answers that are there.
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		h.fail(w, r, fmt.Errorf("clear write deadline: %w", err))
+		return
+	}
+	var events []*session.Record
+	problem, err := h.follow(r.Context(), t, nil, func(e *session.Record) error {
+		events = append(events, e)
+		return nil
+	})
+	switch {
+	case err != nil:
+		h.fail(w, r, err)
+	case problem != "" && len(events) == 0:
+		h.fail(w, r, refuse(http.StatusInternalServerError, "%s", problem))
+	default:
+		web.JSON(w, http.StatusOK, bodies(events))
+	}
+}
+
+func (h *Handler) runSSE(w http.ResponseWriter, r *http.Request) {
+	t, err := h.accept(w, r)
+	if err != nil {
+		h.failSSE(w, r, err)
+		return
+	}
+	out := stream.NewWriter(w, http.StatusOK)
+	if err := out.Flush(); err != nil {
+		return
+	}
+	gone := func(err error) error {
+		if err != nil {
+			return fmt.Errorf("%w: %w", errClient, err)
+		}
+		return nil
+	}
+	problem, err := h.follow(r.Context(), t,
+		func() error { return gone(out.Comment("the run goes on")) },
+		func(e *session.Record) error { return gone(out.Event(e)) })
+	if errors.Is(err, errClient) {
+		h.Logger.DebugContext(r.Context(), "stream ended early", "err", err)
+		return
+	}
+	if err != nil {
+		var show bool
+		if _, problem, show = h.explain(r, err); !show {
+			return
+		}
+	}
+	if problem != "" {
+		h.frame(r, out, problem)
+	}
+}
+
+// accept checks a run request and stores its message. From there on the run needs nobody to listen.
+func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (turn, error) {
+	body, err := readBody(w, r)
+	if err != nil {
+		return turn{}, err
+	}
+	in, err := decodeRun(body)
+	if err != nil {
+		return turn{}, err
+	}
+	owner, err := h.authorize(r, in.app, in.user)
+	if err != nil {
+		return turn{}, err
+	}
+	row, err := h.Log.Session(r.Context(), owner, in.session)
+	if err != nil {
+		return turn{}, noSession(err, in.session)
+	}
+	t := turn{owner: owner, session: row.ID}
+	if len(in.message.replies) > 0 {
+		step, err := h.hear(r.Context(), row, in.message.replies, in.latest)
+		if err != nil {
+			return turn{}, err
+		}
+		t.steps = append(t.steps, step)
+	}
+	switch {
+	case len(in.message.parts) > 0: // also beside replies: words are a message of their own, for the next invocation
+		step, err := h.post(r.Context(), row, in)
+		if err != nil {
+			return turn{}, err
+		}
+		t.steps = append(t.steps, step)
+	case len(t.steps) == 0:
+		step, err := h.resume(r.Context(), row, in)
+		if err != nil {
+			return turn{}, err
+		}
+		t.steps = append(t.steps, step)
+	}
+	return t, nil
+}
+
+func (h *Handler) post(ctx context.Context, row session.Session, in runRequest) (heard, error) {
+	hash := row.Definition
+	if hash == "" {
+		var err error
+		if hash, err = h.Starter.Definition(ctx, row.Owner.App); errors.Is(err, session.ErrNotFound) {
+			return heard{}, notFound("app %s is not published by any worker; start one", row.Owner.App)
+		} else if err != nil {
+			return heard{}, fmt.Errorf("definition of app: %w", err)
+		}
+	}
+	m := session.Message{
+		ID:         uuid.NewString(),
+		Invocation: "e-" + uuid.NewString(),
+		Event:      session.Event{Author: agent.UserAuthor, Content: in.message.content()},
+		StateDelta: in.stateDelta,
+	}
+	switch err := h.Log.Post(ctx, row.Owner, row.ID, hash, string(wire.ModeChat), m); {
+	case errors.Is(err, session.ErrClosed):
+		return heard{}, refuse(http.StatusConflict, "session %s has ended and takes no further message; create another", row.ID)
+	case err != nil:
+		return heard{}, noSession(err, row.ID)
+	}
+	h.Wake()
+	return heard{invocation: m.Invocation}, nil
+}
+
+// resume serves a request without a message: ADK's way to go on with an invocation. Ours goes on by itself, so the client
+// gets what came after the last question.
+func (h *Handler) resume(ctx context.Context, row session.Session, in runRequest) (heard, error) {
+	invocation := in.invocation
+	if invocation == "" && in.latest != "" {
+		invocation = row.Invocation
+	}
+	if invocation == "" {
+		return heard{}, invalid("newMessage is missing or has no content")
+	}
+	i, err := h.Log.Invocation(ctx, row.Owner, invocation)
+	if errors.Is(err, session.ErrNotFound) || (err == nil && i.Session != row.ID) {
+		return heard{}, notFound("invocation %s is not one of session %s", invocation, row.ID)
+	} else if err != nil {
+		return heard{}, fmt.Errorf("invocation: %w", err)
+	}
+	view, err := h.Log.Timeline(ctx, row.Owner, row.ID, 0)
+	if err != nil {
+		return heard{}, noSession(err, row.ID)
+	}
+	out := heard{invocation: invocation}
+	for e := range asks(view) {
+		if e.InvocationID == invocation {
+			out.after = e.Seq
+		}
+	}
+	return out, nil
+}
+
+// follow emits what agents say until there is nothing to wait for. problem is what the client should be told at the end,
+// if no event says it.
+func (h *Handler) follow(ctx context.Context, t turn, beat func() error, emit func(*session.Record) error) (problem string, err error) {
+	told := false
+	for _, step := range t.steps {
+		o := stream.Options{Invocation: step.invocation, After: step.after, Requests: h.Requests, Poll: h.Poll, Heartbeat: beat, Every: h.Heartbeat}
+		why, err := stream.Follow(ctx, h.Log, t.owner, t.session, o, func(e *session.Record) error {
+			if e.Author == agent.UserAuthor { // as ADK: the client knows what it said
+				return nil
+			}
+			told = told || e.ErrorCode != "" || e.ErrorMessage != ""
+			return emit(e)
+		})
+		switch {
+		case err != nil:
+			return "", err //nolint:wrapcheck // of this module, and wrapped there
+		case why == stream.Waiting:
+			return "", nil
+		case why == stream.Gone:
+			return "session " + t.session + " was deleted", nil
+		case why == stream.Closed:
+			return "session " + t.session + " ended before the message's turn came", nil
+		}
+		if problem, err = h.ending(ctx, t, step.invocation); err != nil {
+			return "", err
+		}
+	}
+	if told {
+		problem = ""
+	}
+	return problem, nil
+}
+
+func (h *Handler) ending(ctx context.Context, t turn, invocation string) (string, error) {
+	i, err := h.Log.Invocation(ctx, t.owner, invocation)
+	if err != nil {
+		return "", fmt.Errorf("how the invocation ended: %w", err)
+	}
+	switch i.Status {
+	case wire.EndFailed:
+		return "the run failed; the worker's log says why, invocation " + invocation, nil
+	case wire.EndLimit:
+		return "the run reached a limit of its invocation", nil
+	case wire.EndCancelled:
+		return "the run was cancelled", nil
+	}
+	return "", nil
+}

@@ -1,0 +1,240 @@
+package adk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tarry/agent"
+	"tarry/server/web"
+	"tarry/session"
+)
+
+const (
+	maxSessions = 500
+	maxBody     = 16 << 20
+)
+
+// sessionJSON is ADK's Session.
+type sessionJSON struct {
+	ID             string            `json:"id"`
+	AppName        string            `json:"appName"`
+	UserID         string            `json:"userId"`
+	State          map[string]any    `json:"state"`
+	Events         []json.RawMessage `json:"events"`
+	LastUpdateTime float64           `json:"lastUpdateTime"` // seconds since 1970
+}
+
+func sessionOf(row session.Session, state map[string]any, view []*session.Record) sessionJSON {
+	out := sessionJSON{
+		ID: row.ID, AppName: row.Owner.App, UserID: row.Owner.User,
+		State: state, Events: bodies(view), LastUpdateTime: float64(row.Updated.UnixMicro()) / 1e6,
+	}
+	if out.State == nil {
+		out.State = map[string]any{}
+	}
+	return out
+}
+
+func bodies(view []*session.Record) []json.RawMessage {
+	out := make([]json.RawMessage, 0, len(view))
+	for _, r := range view {
+		out = append(out, r.Body)
+	}
+	return out
+}
+
+// listSessions leaves events out, as ADK does, and what they did to the state: reading every log for a list is too dear.
+func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) {
+	owner, err := h.owner(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	rows, err := h.Log.Sessions(r.Context(), owner, maxSessions)
+	if err != nil {
+		h.fail(w, r, fmt.Errorf("list sessions: %w", err))
+		return
+	}
+	out := []sessionJSON{}
+	for _, row := range rows {
+		out = append(out, sessionOf(row, row.Initial, nil))
+	}
+	web.JSON(w, http.StatusOK, out)
+}
+
+func (h *Handler) getSession(w http.ResponseWriter, r *http.Request) {
+	owner, err := h.owner(r)
+	if err == nil {
+		var out sessionJSON
+		if out, err = h.load(r.Context(), owner, r.PathValue("session")); err == nil {
+			web.JSON(w, http.StatusOK, out)
+			return
+		}
+	}
+	h.fail(w, r, err)
+}
+
+func (h *Handler) load(ctx context.Context, owner agent.Owner, id string) (sessionJSON, error) {
+	row, err := h.Log.Session(ctx, owner, id)
+	if err != nil {
+		return sessionJSON{}, noSession(err, id)
+	}
+	view, err := h.Log.Timeline(ctx, owner, id, 0)
+	if err != nil {
+		return sessionJSON{}, noSession(err, id)
+	}
+	state, err := h.Log.State(ctx, owner, id)
+	if err != nil {
+		return sessionJSON{}, noSession(err, id)
+	}
+	return sessionOf(row, state, view), nil
+}
+
+func (h *Handler) createSession(w http.ResponseWriter, r *http.Request) {
+	out, err := h.create(w, r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	web.JSON(w, http.StatusOK, out)
+}
+
+func (h *Handler) create(w http.ResponseWriter, r *http.Request) (sessionJSON, error) {
+	owner, err := h.owner(r)
+	if err != nil {
+		return sessionJSON{}, err
+	}
+	if _, err := h.Apps.App(r.Context(), owner.App); errors.Is(err, session.ErrNotFound) {
+		return sessionJSON{}, notFound("app %s is not published by any worker; GET /list-apps names those that are", owner.App)
+	} else if err != nil {
+		return sessionJSON{}, fmt.Errorf("find app: %w", err)
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return sessionJSON{}, err
+	}
+	id, state, err := decodeCreate(body, r.PathValue("session"))
+	if err != nil {
+		return sessionJSON{}, err
+	}
+	row := session.Session{Owner: owner, ID: id, WorkflowID: h.Starter.WorkflowID(owner, id), Initial: state}
+	switch err := h.Log.Create(r.Context(), row); {
+	case errors.Is(err, session.ErrExists):
+		return sessionJSON{}, refuse(http.StatusConflict, "session %s exists already", id)
+	case err != nil:
+		return sessionJSON{}, fmt.Errorf("create session: %w", err)
+	}
+	return h.load(r.Context(), owner, id)
+}
+
+// decodeCreate reads the body of a create request: nothing, {sessionId, state, events}, or the bare state that ADK's
+// deprecated route takes.
+func decodeCreate(body json.RawMessage, id string) (string, map[string]any, error) {
+	in, err := object(body)
+	if err != nil {
+		return "", nil, invalid("the body is not a JSON object: %v", err)
+	}
+	state := map[string]any{}
+	raw := in["state"]
+	for key := range in {
+		if key != "state" && key != "sessionId" && key != "events" && id != "" {
+			raw = body // a bare state
+		}
+	}
+	if err := decode(raw, &state); err != nil {
+		return "", nil, invalid("state is not an object")
+	}
+	if id == "" {
+		if err := decode(in["sessionId"], &id); err != nil {
+			return "", nil, invalid("sessionId is not a string")
+		}
+	}
+	if id == "" {
+		id = uuid.NewString()
+	}
+	if err := agent.CheckID("session", id); err != nil {
+		return "", nil, invalid("%v", err)
+	}
+	if events := strings.TrimSpace(string(in["events"])); events != "" && events != "null" && events != "[]" {
+		return "", nil, invalid("events: a session cannot be created with events of elsewhere; leave the field out")
+	}
+	state, err = clientState("state", state)
+	return id, state, err
+}
+
+// clientState refuses what clients may not write, and drops what would not outlive the request.
+func clientState(field string, state map[string]any) (map[string]any, error) {
+	for key := range state {
+		if strings.HasPrefix(key, session.ScopeApp) {
+			return nil, invalid("%s: key %q belongs to the app, not to a client", field, key)
+		}
+	}
+	return session.ClientDelta(state), nil
+}
+
+func (h *Handler) deleteSession(w http.ResponseWriter, r *http.Request) {
+	owner, err := h.owner(r)
+	if err == nil {
+		err = h.remove(r.Context(), owner, r.PathValue("session"))
+	}
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	web.JSON(w, http.StatusOK, nil)
+}
+
+// remove cancels what may run before the rows go: a run without its rows could only fail.
+func (h *Handler) remove(ctx context.Context, owner agent.Owner, id string) error {
+	row, err := h.Log.Session(ctx, owner, id)
+	if err != nil {
+		return noSession(err, id)
+	}
+	if row.Definition != "" && !row.Closed {
+		if err := h.Canceller.Cancel(ctx, row, ""); err != nil {
+			return fmt.Errorf("cancel before delete: %w", err)
+		}
+		if err := h.awaitClosed(ctx, owner, id); err != nil {
+			return err
+		}
+	}
+	if err := h.Log.Delete(ctx, owner, id); err != nil {
+		return noSession(err, id)
+	}
+	return nil
+}
+
+// awaitClosed gives the run a moment to write its end down. Without a worker it will not, and the rows go all the same.
+func (h *Handler) awaitClosed(ctx context.Context, owner agent.Owner, id string) error {
+	wait := h.CancelWait
+	if wait <= 0 {
+		wait = 2 * time.Second
+	}
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for {
+		row, err := h.Log.Session(ctx, owner, id)
+		if err != nil {
+			return noSession(err, id)
+		}
+		if row.Closed {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("delete session: %w", ctx.Err())
+		case <-over.C:
+			return nil
+		case <-look.C:
+		}
+	}
+}

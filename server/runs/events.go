@@ -1,0 +1,109 @@
+package runs
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"tarry/server/stream"
+	"tarry/server/web"
+	"tarry/session"
+)
+
+// end is the last frame of a stream.
+type end struct {
+	State      string `json:"state"`
+	Invocation string `json:"invocation"`
+}
+
+// events answers a session's events: as a JSON list, or with follow=true as a stream that goes on until the session is
+// closed. until=end stops with the invocation (the current one, or the one that the query names), until=wait also where it
+// waits for a person.
+func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
+	row, err := h.session(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	o, err := h.options(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if truth(r, "follow") {
+		h.stream(w, r, row, o)
+		return
+	}
+	view, err := h.Log.Timeline(r.Context(), row.Owner, row.ID, o.After)
+	if err != nil {
+		h.fail(w, r, noSession(err, row.ID))
+		return
+	}
+	out := []json.RawMessage{}
+	for _, e := range view {
+		if o.Invocation == "" || e.InvocationID == o.Invocation {
+			out = append(out, e.Body)
+		}
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	web.JSON(w, http.StatusOK, out)
+}
+
+func (h *Handler) options(r *http.Request) (stream.Options, error) {
+	q := r.URL.Query()
+	o := stream.Options{Invocation: q.Get("invocation"), Requests: h.Requests, Poll: h.Poll, Every: h.Heartbeat}
+	after := r.Header.Get("Last-Event-Id") // newer than the query, which a client that reconnects repeats
+	if after == "" {
+		after = q.Get("after")
+	}
+	if after != "" {
+		var err error
+		if o.After, err = strconv.ParseInt(after, 10, 64); err != nil || o.After < 0 {
+			return o, refuse(http.StatusBadRequest, "after and Last-Event-ID are the id of an event of this stream, a number")
+		}
+	}
+	switch q.Get("until") {
+	case "", "closed":
+		o.Until = stream.UntilClosed
+	case "end":
+		o.Until = stream.UntilEnd
+	case "wait":
+		o.Until = stream.UntilPause
+	default:
+		return o, refuse(http.StatusBadRequest, "until is none of closed, end, wait")
+	}
+	return o, nil
+}
+
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, row session.Session, o stream.Options) {
+	out := stream.NewWriter(w, http.StatusOK)
+	o.Heartbeat = func() error { return out.Comment("the run goes on") }
+	if err := out.Flush(); err != nil {
+		return
+	}
+	why, err := stream.Follow(r.Context(), h.Log, row.Owner, row.ID, o, out.Event)
+	if err == nil && why != stream.Gone {
+		row, err = h.Log.Session(r.Context(), row.Owner, row.ID)
+	}
+	switch {
+	case r.Context().Err() != nil:
+		return
+	case err != nil:
+		h.Logger.WarnContext(r.Context(), "stream broke off", "session", row.ID, "request_id", web.RequestID(r.Context()), "err", err)
+		return // without an end: the client comes back with Last-Event-ID
+	}
+	last := end{State: h.runOf(row, nil).State, Invocation: row.Invocation}
+	switch why {
+	case stream.Gone:
+		last.State = "deleted"
+	case stream.Waiting:
+		last.State = row.Status
+	case stream.Ended, stream.Closed:
+	}
+	if o.Invocation != "" {
+		last.Invocation = o.Invocation
+	}
+	if err := out.Data("end", last); err != nil {
+		h.Logger.DebugContext(r.Context(), "client went away", "err", err)
+	}
+}

@@ -1,0 +1,189 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tarry/agent"
+	"tarry/server/stream"
+	"tarry/server/web"
+	"tarry/session"
+)
+
+// Apps lists what can be run.
+type Apps interface {
+	Apps(ctx context.Context) ([]*agent.Definition, error)
+}
+
+// Starter says what a new session runs.
+type Starter interface {
+	// Definition returns the hash of the app's current definition, or [session.ErrNotFound].
+	Definition(ctx context.Context, app string) (string, error)
+	// WorkflowID is the id of the workflow that a session has or will have.
+	WorkflowID(owner agent.Owner, session string) string
+}
+
+// Canceller stops runs.
+type Canceller interface {
+	// Cancel cancels an invocation, or with an empty one the session. A workflow that is not there is no error.
+	Cancel(ctx context.Context, s session.Session, invocation string) error
+}
+
+// Histories fetches Temporal histories.
+type Histories interface {
+	// History returns the history of a workflow's latest run as JSON, or [session.ErrNotFound].
+	History(ctx context.Context, workflowID string) ([]byte, error)
+}
+
+// Handler serves the API. All fields without a stated default must be set.
+type Handler struct {
+	Log       session.Log
+	Apps      Apps
+	Starter   Starter
+	Canceller Canceller
+	Histories Histories
+	Requests  stream.Requests
+	// Owner authorizes the caller of r for a user of an app, which a path or query names. A [web.RequestError] is answered
+	// as it says, any other error with 403.
+	Owner func(r *http.Request, app, user string) (agent.Owner, error)
+	// Wake tells the outbox's dispatcher that there is something to deliver.
+	Wake func()
+	// PublicURL is where people reach this server.
+	PublicURL string
+	Logger    *slog.Logger
+	// Poll and Heartbeat are those of [stream.Options]; 0 means its defaults.
+	Poll      time.Duration
+	Heartbeat time.Duration
+}
+
+// Mount adds the routes to mux.
+func (h *Handler) Mount(mux *http.ServeMux) {
+	const user, one = "/apps/{app}/users/{user}", "/apps/{app}/users/{user}/sessions/{session}"
+	mux.HandleFunc("GET /runs", h.json(http.StatusOK, h.list))
+	mux.HandleFunc("GET /logins", h.json(http.StatusOK, h.logins))
+	mux.HandleFunc("POST "+user+"/runs", h.json(http.StatusAccepted, h.start))
+	mux.HandleFunc("GET "+one+"/status", h.json(http.StatusOK, h.status))
+	mux.HandleFunc("GET "+one+"/events", h.events)
+	mux.HandleFunc("POST "+one+"/cancel", h.json(http.StatusAccepted, h.cancel))
+	mux.HandleFunc("GET "+one+"/history", h.history)
+}
+
+// json makes a handler of a function that returns what to answer.
+func (h *Handler) json(status int, f func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out, err := f(r)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		web.JSON(w, status, out)
+	}
+}
+
+// fail answers an error; what the client may not read goes to the log, under the request id that it gets.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var known *web.RequestError
+	switch {
+	case r.Context().Err() != nil: // the client is gone
+	case errors.As(err, &known):
+		web.Error(w, r, known.Status, known.Text)
+	default:
+		h.Logger.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", web.RequestID(r.Context()), "err", err)
+		web.Error(w, r, http.StatusInternalServerError, "internal error; the server's log says more under this request id")
+	}
+}
+
+func refuse(status int, format string, args ...any) error {
+	return &web.RequestError{Status: status, Text: fmt.Sprintf(format, args...)}
+}
+
+func (h *Handler) owner(r *http.Request, app, user string) (agent.Owner, error) {
+	owner, err := h.Owner(r, app, user)
+	var known *web.RequestError
+	switch {
+	case err == nil:
+		return owner, nil
+	case errors.As(err, &known):
+		return owner, known
+	case errors.Is(err, agent.ErrInvalidOwner):
+		return owner, refuse(http.StatusBadRequest, "%v", err)
+	}
+	return owner, &web.RequestError{Status: http.StatusForbidden, Text: "the caller may not act for this user of this app", Err: err}
+}
+
+// session finds the session of the path.
+func (h *Handler) session(r *http.Request) (session.Session, error) {
+	owner, err := h.owner(r, r.PathValue("app"), r.PathValue("user"))
+	if err != nil {
+		return session.Session{}, err
+	}
+	row, err := h.Log.Session(r.Context(), owner, r.PathValue("session"))
+	if err != nil {
+		return session.Session{}, noSession(err, r.PathValue("session"))
+	}
+	return row, nil
+}
+
+func noSession(err error, id string) error {
+	if errors.Is(err, session.ErrNotFound) {
+		return refuse(http.StatusNotFound, "session %s does not exist; GET /runs?all=true&user=… lists those that do", id)
+	}
+	return fmt.Errorf("session: %w", err)
+}
+
+// owners are whom a listing is about: the user that it names, in the app that it names or in all.
+func (h *Handler) owners(r *http.Request) ([]agent.Owner, error) {
+	q := r.URL.Query()
+	user := q.Get("user")
+	if user == "" {
+		return nil, refuse(http.StatusBadRequest, "the query parameter user is missing")
+	}
+	if app := q.Get("app"); app != "" {
+		owner, err := h.owner(r, app, user)
+		return []agent.Owner{owner}, err
+	}
+	definitions, err := h.Apps.Apps(r.Context())
+	if err != nil {
+		return nil, fmt.Errorf("list apps: %w", err)
+	}
+	var out []agent.Owner
+	for _, d := range definitions {
+		owner, err := h.owner(r, d.App, user)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, owner)
+	}
+	return out, nil
+}
+
+const (
+	defaultLimit = 50
+	mostLimit    = 1000
+)
+
+func limit(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostLimit {
+		return 0, refuse(http.StatusBadRequest, "limit is not a number from 1 to %d", mostLimit)
+	}
+	return n, nil
+}
+
+func truth(r *http.Request, name string) bool {
+	b, err := strconv.ParseBool(r.URL.Query().Get(name))
+	return err == nil && b
+}
+
+func (h *Handler) publicURL() string { return strings.TrimRight(h.PublicURL, "/") }

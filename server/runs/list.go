@@ -1,0 +1,174 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"tarry/auth"
+	"tarry/session"
+	"tarry/wire"
+)
+
+// run is where a session stands.
+type run struct {
+	App     string `json:"app"`
+	User    string `json:"user"`
+	Session string `json:"session"`
+	// State is one of wire's: running, waiting_credential, idle, or the ending of a closed session. "new" before the first
+	// message.
+	State      string    `json:"state"`
+	Mode       string    `json:"mode"`
+	Invocation string    `json:"invocation"`
+	WaitingFor []waiting `json:"waiting_for"`
+	Created    time.Time `json:"created"`
+	Updated    time.Time `json:"updated"`
+}
+
+// waiting is a login that a run waits for.
+type waiting struct {
+	Request  string    `json:"request"`
+	Link     string    `json:"link"`
+	Provider string    `json:"provider"`
+	Tool     string    `json:"tool"`
+	Toolset  string    `json:"toolset"`
+	Agent    string    `json:"agent"`
+	Scopes   []string  `json:"scopes"`
+	Since    time.Time `json:"since"`
+	Deadline time.Time `json:"deadline,omitzero"`
+}
+
+// login is a request as its person sees it.
+type login struct {
+	Request  string      `json:"request"`
+	Status   auth.Status `json:"status"`
+	Link     string      `json:"link"`
+	App      string      `json:"app"`
+	User     string      `json:"user"`
+	Session  string      `json:"session"`
+	Agent    string      `json:"agent"`
+	Tool     string      `json:"tool"`
+	Toolset  string      `json:"toolset"`
+	Provider string      `json:"provider"`
+	Server   string      `json:"server"`
+	Scopes   []string    `json:"scopes"`
+	Created  time.Time   `json:"created"`
+	Deadline time.Time   `json:"deadline,omitzero"`
+	Ended    time.Time   `json:"ended,omitzero"`
+}
+
+// stateNew is shown for a session without a message.
+const stateNew = "new"
+
+func (h *Handler) runOf(row session.Session, open []auth.Request) run {
+	out := run{
+		App: row.Owner.App, User: row.Owner.User, Session: row.ID, State: row.Status, Mode: row.Mode, Invocation: row.Invocation,
+		WaitingFor: []waiting{}, Created: row.Created, Updated: row.Updated,
+	}
+	for _, q := range open {
+		if q.WorkflowID == row.WorkflowID && q.Status.Open() {
+			out.WaitingFor = append(out.WaitingFor, waiting{
+				Request: q.ID, Link: h.link(q), Provider: q.Need.Provider.Issuer, Tool: q.Need.Tool, Toolset: q.Need.Toolset,
+				Agent: q.Agent, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
+			})
+		}
+	}
+	switch {
+	case row.Status == "":
+		out.State = stateNew
+	case row.Status == string(wire.StateWaitingCredential) && len(out.WaitingFor) == 0:
+		out.State = string(wire.StateRunning) // the login is there, and the run has not written down yet that it goes on
+	}
+	return out
+}
+
+// link is the page where the asked person logs in; it stays good while the request is open.
+func (h *Handler) link(r auth.Request) string {
+	return h.publicURL() + "/connect?" + url.Values{"request": {r.ID}, "state": {r.Correlator}}.Encode()
+}
+
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// list answers the runs of a user that go on or wait, with all=true every session, newest first.
+func (h *Handler) list(r *http.Request) (any, error) {
+	owners, err := h.owners(r)
+	if err != nil {
+		return nil, err
+	}
+	most, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	out := []run{}
+	for _, owner := range owners {
+		fetch := most
+		if !truth(r, "all") {
+			fetch = mostLimit // those that have ended are left out below
+		}
+		rows, err := h.Log.Sessions(r.Context(), owner, fetch)
+		if err != nil {
+			return nil, fmt.Errorf("list sessions: %w", err)
+		}
+		open, err := h.Requests.Requests(r.Context(), owner, true, mostLimit)
+		if err != nil {
+			return nil, fmt.Errorf("list requests: %w", err)
+		}
+		for _, row := range rows {
+			if truth(r, "all") || active(row) {
+				out = append(out, h.runOf(row, open))
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b run) int { return b.Created.Compare(a.Created) })
+	return map[string]any{"runs": out[:min(most, len(out))]}, nil
+}
+
+func active(row session.Session) bool {
+	return !row.Closed && (row.Status == string(wire.StateRunning) || strings.HasPrefix(row.Status, "waiting_"))
+}
+
+// logins answers the login requests of a user that are open, with all=true every one, newest first.
+func (h *Handler) logins(r *http.Request) (any, error) {
+	owners, err := h.owners(r)
+	if err != nil {
+		return nil, err
+	}
+	most, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	out := []login{}
+	for _, owner := range owners {
+		requests, err := h.Requests.Requests(r.Context(), owner, !truth(r, "all"), most)
+		if err != nil {
+			return nil, fmt.Errorf("list requests: %w", err)
+		}
+		for _, q := range requests {
+			out = append(out, login{
+				Request: q.ID, Status: q.Status, Link: h.link(q), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
+				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: q.Need.Provider.Issuer, Server: q.Need.Server,
+				Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,
+			})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b login) int { return b.Created.Compare(a.Created) })
+	return map[string]any{"logins": out[:min(most, len(out))]}, nil
+}
+
+// openRequests are those of one session.
+func (h *Handler) openRequests(ctx context.Context, row session.Session) ([]auth.Request, error) {
+	open, err := h.Requests.Requests(ctx, row.Owner, true, mostLimit)
+	if err != nil {
+		return nil, fmt.Errorf("list requests: %w", err)
+	}
+	return open, nil
+}

@@ -1,0 +1,121 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"tarry/server/web"
+	"tarry/session"
+)
+
+// status is a run with how its current invocation stands.
+type status struct {
+	run
+	// InvocationStatus is "queued", "running", or one of wire's endings; empty before the first message was taken.
+	InvocationStatus string `json:"invocation_status"`
+	// Answer is the text of the last answer of a model that makes no calls.
+	Answer string `json:"answer"`
+	// Denied says that a login of the invocation was denied or expired.
+	Denied bool `json:"denied"`
+	// Error is what the invocation's last error event says.
+	Error      string `json:"error,omitempty"`
+	ModelCalls int    `json:"model_calls"`
+	ToolCalls  int    `json:"tool_calls"`
+}
+
+func (h *Handler) status(r *http.Request) (any, error) {
+	row, err := h.session(r)
+	if err != nil {
+		return nil, err
+	}
+	open, err := h.openRequests(r.Context(), row)
+	if err != nil {
+		return nil, err
+	}
+	out := status{run: h.runOf(row, open)}
+	if row.Invocation == "" {
+		return out, nil
+	}
+	i, err := h.Log.Invocation(r.Context(), row.Owner, row.Invocation)
+	if err != nil && !errors.Is(err, session.ErrNotFound) {
+		return nil, fmt.Errorf("invocation: %w", err)
+	}
+	out.InvocationStatus, out.Denied = i.Status, i.Denied
+	view, err := h.Log.Timeline(r.Context(), row.Owner, row.ID, 0)
+	if err != nil {
+		return nil, noSession(err, row.ID)
+	}
+	for _, e := range view {
+		if e.InvocationID == row.Invocation {
+			out.fold(e)
+		}
+	}
+	return out, nil
+}
+
+func (s *status) fold(e *session.Record) {
+	if e.ErrorMessage != "" {
+		s.Error = e.ErrorMessage
+	}
+	if e.Kind != session.KindModel {
+		return
+	}
+	s.ModelCalls++
+	s.ToolCalls += len(e.Calls())
+	if e.Final() && e.Text() != "" {
+		s.Answer = e.Text()
+	}
+}
+
+// cancel asks the run to stop: the invocation that the body names, else whatever the session does, and no more of it.
+func (h *Handler) cancel(r *http.Request) (any, error) {
+	row, err := h.session(r)
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Invocation string `json:"invocation"`
+	}
+	if err := web.Decode(r, &in, maxBody); err != nil && !errors.Is(err, web.ErrNoBody) {
+		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
+	}
+	if in.Invocation != "" {
+		i, err := h.Log.Invocation(r.Context(), row.Owner, in.Invocation)
+		if errors.Is(err, session.ErrNotFound) || (err == nil && i.Session != row.ID) {
+			return nil, refuse(http.StatusNotFound, "invocation %s is not one of session %s; its status names the current one", in.Invocation, row.ID)
+		} else if err != nil {
+			return nil, fmt.Errorf("invocation: %w", err)
+		}
+	}
+	if !row.Closed && row.Definition != "" {
+		if err := h.Canceller.Cancel(r.Context(), row, in.Invocation); err != nil {
+			return nil, fmt.Errorf("cancel: %w", err)
+		}
+	}
+	return map[string]string{"session": row.ID, "invocation": in.Invocation}, nil
+}
+
+// history answers the Temporal history as it is: ids, names and counts, no content.
+func (h *Handler) history(w http.ResponseWriter, r *http.Request) {
+	row, err := h.session(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	body, err := h.Histories.History(r.Context(), row.WorkflowID)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		h.fail(w, r, refuse(http.StatusNotFound, "session %s has no workflow: nothing was sent to it yet, or its history is past its retention", row.ID))
+		return
+	case err != nil:
+		h.fail(w, r, fmt.Errorf("history: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if _, err := w.Write(body); err != nil {
+		h.Logger.DebugContext(r.Context(), "client went away", "err", err)
+	}
+}

@@ -1,0 +1,368 @@
+package runs_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tarry/agent"
+	"tarry/server/runs"
+	"tarry/server/stream/streamtest"
+	"tarry/session"
+	"tarry/store"
+	"tarry/wire"
+)
+
+var ann = agent.Owner{App: "tickets", User: "ann"}
+
+const one = "/apps/tickets/users/ann/sessions/s1"
+
+// bundle is a server over a real store; the test plays the workflow.
+type bundle struct {
+	t       *testing.T
+	store   *store.Store
+	url     string
+	woken   atomic.Int32
+	cancels chan string
+}
+
+type starter struct{ *store.Store }
+
+func (s starter) Definition(ctx context.Context, app string) (string, error) {
+	d, err := s.App(ctx, app)
+	if err != nil {
+		return "", err
+	}
+	return d.Hash()
+}
+
+func (starter) WorkflowID(owner agent.Owner, id string) string {
+	return streamtest.WorkflowID(owner, id)
+}
+
+type engine struct{ b *bundle }
+
+func (e engine) Cancel(_ context.Context, s session.Session, invocation string) error {
+	e.b.cancels <- s.ID + "/" + invocation
+	return nil
+}
+
+func (engine) History(_ context.Context, workflowID string) ([]byte, error) {
+	if strings.HasSuffix(workflowID, "/new") {
+		return nil, session.ErrNotFound
+	}
+	return []byte(`{"events":["` + workflowID + `"]}`), nil
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	s, _ := streamtest.Open(t)
+	b := &bundle{t: t, store: s, cancels: make(chan string, 10)}
+	h := &runs.Handler{
+		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: engine{b}, Histories: engine{b},
+		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
+			owner := agent.Owner{App: app, User: user}
+			if user == "eve" {
+				return agent.Owner{}, errors.New("no")
+			}
+			return owner, owner.Validate()
+		},
+		Wake: func() { b.woken.Add(1) }, PublicURL: streamtest.Public + "/",
+		Logger: slog.New(slog.DiscardHandler), Poll: time.Millisecond,
+	}
+	mux := http.NewServeMux()
+	h.Mount(mux)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	b.url = server.URL
+	return b
+}
+
+func (b *bundle) do(method, path, body string) (int, string) {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
+	require.NoError(b.t, err)
+	response, err := (&http.Client{}).Do(r)
+	require.NoError(b.t, err)
+	defer response.Body.Close()
+	out, err := io.ReadAll(response.Body)
+	require.NoError(b.t, err)
+	return response.StatusCode, strings.TrimSpace(string(out))
+}
+
+func (b *bundle) get(path string) map[string]any {
+	b.t.Helper()
+	status, body := b.do(http.MethodGet, path, "")
+	require.Equal(b.t, http.StatusOK, status, body)
+	return decode(b.t, body)
+}
+
+func (b *bundle) player(id string) *streamtest.Player {
+	b.t.Helper()
+	return streamtest.New(b.t, b.store, ann, id)
+}
+
+func decode(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var out map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text), &out), text)
+	return out
+}
+
+func TestJobFromStartToEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	status, body := b.do(http.MethodPost, "/apps/tickets/users/ann/runs", `{"task":"look it up","session":"s1"}`)
+	require.Equal(t, http.StatusAccepted, status, body)
+	started := decode(t, body)
+	require.Equal(t, "s1", started["session"])
+	require.EqualValues(t, 1, b.woken.Load())
+
+	p := b.player("s1")
+	user := p.Take()
+	require.Equal(t, "look it up", user.Text())
+	require.Equal(t, started["invocation"], user.InvocationID)
+	p.Say("let me see", "call-1")
+	p.Ask("call-1", "r1")
+
+	got := b.get(one + "/status")
+	require.Equal(t, "waiting_credential", got["state"])
+	require.Equal(t, "job", got["mode"])
+	require.Equal(t, "running", got["invocation_status"])
+	require.Empty(t, got["answer"])
+	require.EqualValues(t, 1, got["model_calls"])
+	require.EqualValues(t, 1, got["tool_calls"])
+	waiting := got["waiting_for"].([]any)[0].(map[string]any)
+	require.NotEmpty(t, waiting["since"])
+	delete(waiting, "since")
+	require.Equal(t, map[string]any{
+		"request": "r1", "link": streamtest.Public + "/connect?request=r1&state=correlator-r1", "provider": "https://r1.example",
+		"tool": "search", "toolset": "notion", "agent": "helper", "scopes": []any{"read"},
+	}, waiting)
+
+	listed := b.get("/runs?user=ann")["runs"].([]any)
+	require.Len(t, listed, 1)
+	require.Equal(t, "s1", listed[0].(map[string]any)["session"])
+	require.Len(t, listed[0].(map[string]any)["waiting_for"], 1)
+	logins := b.get("/logins?user=ann")["logins"].([]any)
+	require.Len(t, logins, 1)
+	login := logins[0].(map[string]any)
+	require.Equal(t, "pending", login["status"])
+	require.Equal(t, "https://mcp.example", login["server"])
+	require.NotContains(t, login, "ended")
+
+	p.Grant("r1")
+	got = b.get(one + "/status")
+	require.Equal(t, "running", got["state"])
+	require.Equal(t, []any{}, got["waiting_for"])
+	require.Empty(t, b.get("/logins?user=ann")["logins"])
+	logins = b.get("/logins?user=ann&all=true&app=tickets")["logins"].([]any)
+	require.Equal(t, "granted", logins[0].(map[string]any)["status"])
+	require.Contains(t, logins[0], "ended")
+
+	p.Respond("call-1", "r1")
+	p.Say("found it")
+	p.Finish(wire.EndDone, true)
+	got = b.get(one + "/status")
+	require.Equal(t, "done", got["state"])
+	require.Equal(t, "done", got["invocation_status"])
+	require.Equal(t, "found it", got["answer"])
+	require.Equal(t, false, got["denied"])
+	require.EqualValues(t, 2, got["model_calls"])
+	require.Empty(t, b.get("/runs?user=ann")["runs"])
+	require.Len(t, b.get("/runs?user=ann&all=true")["runs"], 1)
+
+	for _, again := range []string{`{"task":"again","session":"s1"}`, `{"task":"again","session":"s1","mode":"chat"}`} {
+		status, body = b.do(http.MethodPost, "/apps/tickets/users/ann/runs", again)
+		require.Equal(t, http.StatusConflict, status)
+		require.Contains(t, body, "leave session out")
+	}
+}
+
+func TestChatGoesOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 2 {
+		status, body := b.do(http.MethodPost, "/apps/tickets/users/ann/runs", `{"task":"hi","mode":"chat","session":"s1"}`)
+		require.Equal(t, http.StatusAccepted, status, body)
+	}
+	p := b.player("s1")
+	p.Take()
+	p.Finish(wire.EndFailed, false)
+	got := b.get(one + "/status")
+	require.Equal(t, "idle", got["state"])
+	require.Equal(t, "failed", got["invocation_status"])
+	require.Equal(t, "The invocation failed.", got["error"])
+	p.Take()
+	require.Equal(t, "running", b.get(one + "/status")["state"])
+}
+
+func TestRunsNewestFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, id := range []string{"a", "b", "c"} {
+		p := b.player(id)
+		if id != "b" {
+			p.Post("hi", wire.ModeJob)
+		}
+	}
+	ids := func(path string) []string {
+		out := []string{}
+		for _, r := range b.get(path)["runs"].([]any) {
+			out = append(out, r.(map[string]any)["session"].(string)+" "+r.(map[string]any)["state"].(string))
+		}
+		return out
+	}
+	require.Equal(t, []string{"c running", "a running"}, ids("/runs?user=ann"))
+	require.Equal(t, []string{"c running", "b new"}, ids("/runs?user=ann&all=true&limit=2"))
+	require.Empty(t, ids("/runs?user=bob&all=true"))
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.player("s1")
+	for name, c := range map[string]struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		"no user":         {"GET", "/runs", "", 400, "user"},
+		"somebody else":   {"GET", "/logins?user=eve", "", 403, "may not act"},
+		"limit":           {"GET", "/runs?user=ann&limit=0", "", 400, "limit"},
+		"no task":         {"POST", "/apps/tickets/users/ann/runs", `{}`, 400, "task"},
+		"no body":         {"POST", "/apps/tickets/users/ann/runs", ``, 400, "empty"},
+		"mode":            {"POST", "/apps/tickets/users/ann/runs", `{"task":"x","mode":"daemon"}`, 400, "mode"},
+		"session id":      {"POST", "/apps/tickets/users/ann/runs", `{"task":"x","session":"a/b"}`, 400, "slash"},
+		"app":             {"POST", "/apps/nope/users/ann/runs", `{"task":"x"}`, 404, "nope"},
+		"session":         {"GET", "/apps/tickets/users/ann/sessions/nope/status", "", 404, "nope"},
+		"other's session": {"GET", "/apps/tickets/users/bob/sessions/s1/status", "", 404, "s1"},
+		"after":           {"GET", one + "/events?after=x", "", 400, "after"},
+		"until":           {"GET", one + "/events?until=x", "", 400, "until"},
+		"invocation":      {"POST", one + "/cancel", `{"invocation":"e-1"}`, 404, "e-1"},
+		"no history":      {"GET", "/apps/tickets/users/ann/sessions/new/history", "", 404, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, body := b.do(c.method, c.path, c.body)
+			require.Equal(t, c.status, status, body)
+			require.Contains(t, decode(t, body)["error"], c.says)
+			require.NotContains(t, body, "\\n")
+		})
+	}
+}
+
+func TestCancelAndHistory(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.player("s1")
+	status, _ := b.do(http.MethodPost, one+"/cancel", "")
+	require.Equal(t, http.StatusAccepted, status)
+	require.Empty(t, b.cancels, "nothing runs")
+	p.Post("hi", wire.ModeChat)
+	p.Take()
+	status, _ = b.do(http.MethodPost, one+"/cancel", "")
+	require.Equal(t, http.StatusAccepted, status)
+	require.Equal(t, "s1/", <-b.cancels)
+	status, _ = b.do(http.MethodPost, one+"/cancel", `{"invocation":"`+p.Invocation+`"}`)
+	require.Equal(t, http.StatusAccepted, status)
+	require.Equal(t, "s1/"+p.Invocation, <-b.cancels)
+
+	_, body := b.do(http.MethodGet, one+"/history", "")
+	require.JSONEq(t, `{"events":["tarry/tickets/ann/s1"]}`, body)
+}
+
+// feed reads an event stream frame by frame.
+type feed struct {
+	t     *testing.T
+	body  io.Closer
+	lines *bufio.Scanner
+}
+
+type frame struct{ id, event, data string }
+
+func (b *bundle) feed(path, last string) *feed {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+path, nil)
+	require.NoError(b.t, err)
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	response, err := (&http.Client{}).Do(r)
+	require.NoError(b.t, err)
+	require.Equal(b.t, http.StatusOK, response.StatusCode)
+	b.t.Cleanup(func() { response.Body.Close() })
+	return &feed{b.t, response.Body, bufio.NewScanner(response.Body)}
+}
+
+func (f *feed) next() frame {
+	f.t.Helper()
+	var out frame
+	for f.lines.Scan() {
+		name, value, _ := strings.Cut(f.lines.Text(), ": ")
+		switch name {
+		case "id":
+			out.id = value
+		case "event":
+			out.event = value
+		case "data":
+			out.data = value
+		case "":
+			if out.data != "" {
+				return out
+			}
+		}
+	}
+	f.t.Fatal("stream ended")
+	return out
+}
+
+func TestEventsResumeWithoutGapOrRepeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.player("s1")
+	p.Post("hi", wire.ModeJob)
+	f := b.feed(one+"/events?follow=true", "")
+	want := []string{string(p.Take().Body), string(p.Say("", "call-1").Body)}
+	require.Equal(t, want[0], f.next().data)
+	second := f.next()
+	require.Equal(t, want[1], second.data)
+	require.NoError(t, f.body.Close())
+
+	p.Ask("call-1", "r1")
+	waiting := b.feed(one+"/events?follow=true&until=wait&after=1", second.id) // the header is newer
+	asked := waiting.next()
+	require.Contains(t, asked.data, "adk_request_credential")
+	last := waiting.next()
+	require.Equal(t, "end", last.event)
+	require.Equal(t, "waiting_credential", decode(t, last.data)["state"])
+
+	f = b.feed(one+"/events?follow=true", asked.id)
+	p.Grant("r1")
+	require.Equal(t, string(p.Respond("call-1", "r1").Body), f.next().data)
+	require.Equal(t, string(p.Say("found").Body), f.next().data)
+	p.Finish(wire.EndDone, true)
+	last = f.next()
+	require.Equal(t, "end", last.event)
+	require.Equal(t, map[string]any{"state": "done", "invocation": p.Invocation}, decode(t, last.data))
+	require.False(t, f.lines.Scan() && f.lines.Text() != "", "nothing follows the end")
+
+	_, body := b.do(http.MethodGet, one+"/events?after="+second.id, "")
+	var events []json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(body), &events))
+	require.Len(t, events, 3)
+	require.Equal(t, asked.data, string(events[0]))
+	_, body = b.do(http.MethodGet, one+"/events?invocation=e-none", "")
+	require.Equal(t, "[]", body)
+}
