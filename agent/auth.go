@@ -42,6 +42,9 @@ func (a *Auth) Problems() []FieldError {
 	default:
 		add("auth_scheme.type", "%q is not one of oauth2, openIdConnect", a.Type)
 	}
+	if _, err := a.ClientSecret.Parse(); err == nil && a.Type == AuthMCP && a.ClientID != "" && a.Issuer == "" {
+		add("tarry.issuer", "missing; a client with a secret is bound to one issuer, or any server could be sent the secret")
+	}
 	if a.Type != AuthMCP && a.ClientID == "" {
 		add("auth_credential.oauth2.client_id", "missing; register a client at the provider")
 	}

@@ -9,16 +9,23 @@ import (
 const redacted = "[secret]"
 
 // Secret is a string that cannot be printed, logged or marshalled by accident. [Secret.Reveal] is the only way to it.
-type Secret struct{ value string }
+// It holds a pointer because package fmt, for a wrong verb on a nested pointer, prints fields without asking; compare
+// secrets by what they reveal, not with ==.
+type Secret struct{ value *string }
 
 // NewSecret wraps value.
-func NewSecret(value string) Secret { return Secret{value: value} }
+func NewSecret(value string) Secret { return Secret{value: &value} }
 
 // Reveal returns the secret. The caller sends it to the one place it is for.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
 
 // IsZero says whether there is none.
-func (s Secret) IsZero() bool { return s.value == "" }
+func (s Secret) IsZero() bool { return s.Reveal() == "" }
 
 // String implements fmt.Stringer.
 func (s Secret) String() string { return redacted }

@@ -23,7 +23,7 @@ func TestSecretsCannotBePrinted(t *testing.T) {
 	token := auth.AccessToken{Access: secret, Version: 1}
 	values := map[string]any{
 		"secret": secret, "pointer": &secret, "token": token, "token pointer": &token,
-		"slice": []auth.Secret{secret}, "map": map[string]auth.Secret{"k": secret}, "any": []any{secret, token},
+		"slice": []auth.Secret{secret}, "map": map[string]auth.Secret{"k": secret}, "any": []any{secret, &token},
 		"struct": struct{ Inner struct{ S auth.Secret } }{struct{ S auth.Secret }{secret}},
 		"key":    map[auth.Secret]int{secret: 1},
 	}

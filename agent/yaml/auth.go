@@ -33,6 +33,7 @@ func (l *loader) auth(o *object, field string) *agent.Auth {
 		used = true
 		limits(v, field, a)
 	}
+	o.missing("tarry.issuer").place(field + ".tarry.issuer")
 	if len(o.doc.problems.errs) > before {
 		for _, part := range []string{".auth_scheme", ".auth_credential", ".scopes"} {
 			o.doc.bad = append(o.doc.bad, field+part)
