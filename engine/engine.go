@@ -25,6 +25,8 @@ var ErrGone = errors.New("engine: no such run")
 // Config of an [Engine].
 type Config struct {
 	Client client.Client
+	// Namespace is the client's; empty means "default".
+	Namespace string
 	// TaskQueue is that of the workers; empty means [wire.TaskQueue].
 	TaskQueue string
 	// UserKey is the HMAC key that keeps users out of workflow ids. It never changes: ids cannot.
@@ -45,6 +47,9 @@ type Engine struct {
 func New(c Config) (*Engine, error) {
 	if c.Client == nil || len(c.UserKey) < 32 {
 		return nil, errors.New("engine: a client and a user key of at least 32 bytes are required")
+	}
+	if c.Namespace == "" {
+		c.Namespace = client.DefaultNamespace
 	}
 	if c.TaskQueue == "" {
 		c.TaskQueue = wire.TaskQueue

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"tarry/wire"
 )
@@ -41,7 +43,7 @@ func (e *Engine) HasSearchAttributes(ctx context.Context) (bool, error) {
 	if a.known && (a.has || time.Since(a.asked) < askAgain) {
 		return a.has, nil
 	}
-	missing, err := e.missingAttributes(ctx)
+	missing, err := e.missingAttributes(ctx, e.Namespace)
 	if err != nil {
 		return false, err
 	}
@@ -49,14 +51,25 @@ func (e *Engine) HasSearchAttributes(ctx context.Context) (bool, error) {
 	return a.has, nil
 }
 
-func (e *Engine) missingAttributes(ctx context.Context) (map[string]enums.IndexedValueType, error) {
-	there, err := e.Client.GetSearchAttributes(ctx) //nolint:staticcheck // the only call that needs no operator right
+// missingAttributes needs no operator right. With Elasticsearch and in Temporal Cloud the attributes stand in the list;
+// with an SQL database they are names that the namespace gives to columns such as Keyword01, and only those are listed.
+func (e *Engine) missingAttributes(ctx context.Context, namespace string) (map[string]enums.IndexedValueType, error) {
+	there, err := e.Client.GetSearchAttributes(ctx) //nolint:staticcheck // see above
 	if err != nil {
 		return nil, fmt.Errorf("read search attributes: %w", err)
+	}
+	described, err := e.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	if err != nil {
+		return nil, fmt.Errorf("describe namespace: %w", err)
 	}
 	missing := ours()
 	for name, kind := range there.GetKeys() {
 		if missing[name] == kind {
+			delete(missing, name)
+		}
+	}
+	for column, name := range described.GetConfig().GetCustomSearchAttributeAliases() {
+		if kind, ok := missing[name]; ok && strings.TrimRight(column, "0123456789") == kind.String() {
 			delete(missing, name)
 		}
 	}
@@ -65,7 +78,7 @@ func (e *Engine) missingAttributes(ctx context.Context) (map[string]enums.Indexe
 
 // Setup registers the search attributes that a namespace lacks and returns their names.
 func (e *Engine) Setup(ctx context.Context, namespace string) ([]string, error) {
-	missing, err := e.missingAttributes(ctx)
+	missing, err := e.missingAttributes(ctx, namespace)
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}

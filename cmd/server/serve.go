@@ -60,7 +60,11 @@ func serve(ctx context.Context, lookup func(string) (string, bool), stdout, stde
 	if err != nil {
 		return fmt.Errorf("TARRY_CONTINUE_AFTER: not a number of events: %w", err)
 	}
-	e, err := engine.New(engine.Config{Client: client, TaskQueue: c.TaskQueue, UserKey: parts.UserKey, Dev: c.Dev, ContinueAfter: after})
+	options, err := dial.Options()
+	if err != nil {
+		return err
+	}
+	e, err := engine.New(engine.Config{Client: client, Namespace: options.Namespace, TaskQueue: c.TaskQueue, UserKey: parts.UserKey, Dev: c.Dev, ContinueAfter: after})
 	if err != nil {
 		return fmt.Errorf("set up engine: %w", err)
 	}
