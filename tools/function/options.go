@@ -1,0 +1,45 @@
+package function
+
+import (
+	"fmt"
+	"slices"
+
+	"tarry/agent"
+)
+
+// Option changes a tool that is being made.
+type Option func(*settings) error
+
+type settings struct {
+	idempotent  bool
+	credentials []agent.Auth
+}
+
+// Idempotent says that the function may run again with the same arguments when it is not known how an earlier attempt
+// ended: it reads only, or it uses the call's id as its idempotency key.
+func Idempotent() Option {
+	return func(s *settings) error {
+		s.idempotent = true
+		return nil
+	}
+}
+
+// Credential declares a credential that the function gets with [tarry/auth.Token] under its key. May be given several
+// times, with different keys.
+func Credential(a agent.Auth) Option {
+	return func(s *settings) error {
+		switch {
+		case a.Key == "":
+			return fmt.Errorf("credential has no key")
+		case a.Type == agent.AuthMCP:
+			return fmt.Errorf("credential %q: type %s needs an MCP server to ask", a.Key, a.Type)
+		case slices.ContainsFunc(s.credentials, func(b agent.Auth) bool { return a.Key == b.Key }):
+			return fmt.Errorf("two credentials have the key %q", a.Key)
+		}
+		if problems := a.Problems(); len(problems) > 0 {
+			return fmt.Errorf("credential %q: %s: %s", a.Key, problems[0].Field, problems[0].Problem)
+		}
+		s.credentials = append(s.credentials, a)
+		return nil
+	}
+}

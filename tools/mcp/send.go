@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"tarry/auth"
+)
+
+// linger is how long the rest of an answer is read after the call has its result. Reading to the end keeps the TCP
+// connection; a server that never ends its stream must not keep ours.
+const linger = time.Second
+
+// send sends a copy of req. The answer's body ends with an error after silence.
+func (t *transport) send(req *http.Request, token auth.Secret, a *attempt, silence time.Duration) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	b := &body{cancel: cancel, silence: silence, unhook: func() bool { return true }}
+	call := a != nil && req.Method == http.MethodPost
+	b.timer = time.AfterFunc(silence, func() {
+		if call && !a.over() {
+			a.abandon()
+		}
+		cancel(errSilent)
+	})
+	if call {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			WroteHeaders: func() { a.note(func(o *outcome) { o.sent = true }) },
+		})
+	}
+	out := req.Clone(ctx)
+	if req.GetBody != nil {
+		copied, err := req.GetBody()
+		if err != nil {
+			b.release(err)
+			return nil, fmt.Errorf("copy request: %w", err)
+		}
+		out.Body = copied
+	}
+	t.dress(out, token)
+	resp, err := t.base.RoundTrip(out)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errSilent) {
+			err = errSilent
+		}
+		b.release(err)
+		return nil, fmt.Errorf("send: %w", err)
+	}
+	b.inner = resp.Body
+	if call {
+		b.unhook = context.AfterFunc(a.life, b.hurry) //nolint:contextcheck // the attempt ends before or after the request does
+	}
+	resp.Body = b
+	return resp, nil
+}
+
+// dress sets the headers of the definition where go-sdk has none, and the token over all.
+func (t *transport) dress(req *http.Request, token auth.Secret) {
+	for name, value := range t.headers {
+		if len(req.Header.Values(name)) == 0 {
+			req.Header.Set(name, value.Reveal())
+		}
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", t.agent)
+	}
+	if !token.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+token.Reveal())
+	}
+}
+
+// body is a response body that a silent server cannot keep open.
+type body struct {
+	inner  io.ReadCloser
+	cancel context.CancelCauseFunc
+	unhook func() bool
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	silence time.Duration
+	hurried bool
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.inner.Read(p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > 0 && !b.hurried && b.timer.Stop() {
+		b.timer.Reset(b.silence)
+	}
+	return n, err //nolint:wrapcheck // a Reader hands on the error it got, and io.EOF must stay bare
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	err := b.inner.Close()
+	b.release(nil)
+	return err //nolint:wrapcheck // a thin wrapper
+}
+
+func (b *body) hurry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hurried = true
+	if b.timer.Stop() {
+		b.timer.Reset(linger)
+	}
+}
+
+func (b *body) release(cause error) {
+	b.unhook()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hurried = true
+	b.timer.Stop()
+	b.cancel(cause)
+}
