@@ -129,9 +129,9 @@ func (c *checker) same(path string, got, issued any) string {
 		}
 	}
 	if issued == nil {
-		return fmt.Sprintf("%s is not taken from clients, and it was dropped", path)
+		return fmt.Sprintf("%s is not taken from clients, and it was dropped", brief(path))
 	}
-	return fmt.Sprintf("%s is not what was asked with", path)
+	return fmt.Sprintf("%s is not what was asked with", brief(path))
 }
 
 // defaults are values that ADK's client libraries add when they encode a config again.

@@ -164,9 +164,18 @@ func (m message) content() *genai.Content {
 func notAsked(name string) error {
 	switch {
 	case name == agent.RequestConfirmation, name == agent.RequestInput:
-		return invalid("functionResponse %s: this server does not ask for confirmations or inputs yet", name)
+		return invalid("functionResponse %q: this server does not ask for confirmations or inputs yet", name)
 	case agent.Reserved(name):
-		return invalid("functionResponse %s: the name is reserved", name)
+		return invalid("functionResponse %q: the name is reserved", brief(name))
 	}
-	return invalid("functionResponse %s: tools answer their calls themselves; a client replies to %s only", name, agent.RequestCredential)
+	return invalid("functionResponse %q: tools answer their calls themselves; a client replies to %s only", brief(name), agent.RequestCredential)
+}
+
+// brief bounds what an error repeats of a client's words.
+func brief(s string) string {
+	const most = 100
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
 }

@@ -88,9 +88,9 @@ func unknown(view []*session.Record, id string) error {
 		ids = append(ids, call.ID)
 	}
 	if len(ids) == 0 {
-		return invalid("functionResponse %q: this session has asked for no login", id)
+		return invalid("functionResponse %q: this session has asked for no login", brief(id))
 	}
-	return invalid("functionResponse %q: this session did not ask under that id; it asked under %s", id, strings.Join(ids, ", "))
+	return invalid("functionResponse %q: this session did not ask under that id; it asked under %s", brief(id), strings.Join(ids, ", "))
 }
 
 // asks yields the calls in view that ask for a login, with their events. Only what an agent's run wrote counts.

@@ -302,7 +302,7 @@ func (b *bundle) feed(path, last string) *feed {
 	response, err := (&http.Client{}).Do(r)
 	require.NoError(b.t, err)
 	require.Equal(b.t, http.StatusOK, response.StatusCode)
-	b.t.Cleanup(func() { response.Body.Close() })
+	b.t.Cleanup(func() { require.NoError(b.t, response.Body.Close()) })
 	return &feed{b.t, response.Body, bufio.NewScanner(response.Body)}
 }
 

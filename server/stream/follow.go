@@ -10,6 +10,7 @@ import (
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/session"
+	"tarry/wire"
 )
 
 // Why a stream ended.
@@ -44,10 +45,10 @@ type Requests interface {
 	Requests(ctx context.Context, owner agent.Owner, onlyOpen bool, limit int) ([]auth.Request, error)
 }
 
-// Options of [Follow]. The zero value follows the session's current invocation from the first event.
+// Options of [Follow]. The zero value reads all events and goes on until the session is idle, waits or is closed.
 type Options struct {
 	// Invocation limits the stream to the events and the end of one invocation; empty means all events, and the end of
-	// whichever is the current one.
+	// whatever runs.
 	Invocation string
 	// After is the Seq of the last event that the reader has.
 	After int64
@@ -210,14 +211,10 @@ func (f *follower) over(ctx context.Context) (Why, error) {
 }
 
 func (f *follower) ended(ctx context.Context) (bool, error) {
-	invocation := f.o.Invocation
-	if invocation == "" {
-		invocation = f.row.Invocation
+	if f.o.Invocation == "" { // an invocation that was only just posted is not the session's current one yet
+		return f.row.Status == string(wire.StateIdle), nil
 	}
-	if invocation == "" {
-		return false, nil
-	}
-	i, err := f.log.Invocation(ctx, f.owner, invocation)
+	i, err := f.log.Invocation(ctx, f.owner, f.o.Invocation)
 	if err != nil {
 		return false, err //nolint:wrapcheck // Follow wraps
 	}

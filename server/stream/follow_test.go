@@ -191,6 +191,26 @@ func TestFollowUntilClosed(t *testing.T) {
 	require.Equal(t, stream.Closed, why)
 }
 
+func TestFollowUntilEnd(t *testing.T) {
+	t.Parallel()
+	s, _ := streamtest.Open(t)
+	p := streamtest.New(t, s, ann, "s1")
+	invocation := p.Post("hi", wire.ModeChat)
+	p.Take()
+	p.Say("", "call-1")
+	p.Ask("call-1", "r1")
+	r := follow(t.Context(), t, s, stream.Options{Invocation: invocation, Until: stream.UntilEnd, Requests: s})
+	for range 3 {
+		r.next()
+	}
+	p.Grant("r1")
+	found := p.Respond("call-1", "r1")
+	p.Finish(wire.EndDone, false)
+	ids, why := r.rest()
+	require.Equal(t, []string{found.ID}, ids)
+	require.Equal(t, stream.Ended, why)
+}
+
 func TestFollowADeletedSession(t *testing.T) {
 	t.Parallel()
 	s, _ := streamtest.Open(t)
