@@ -1,0 +1,92 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"tarry/internal/demo"
+)
+
+// checkAnswers: every call has exactly one response, after it (invariant I9), and no answer was stored twice (I6).
+func (w *world) checkAnswers(events []event, what string) {
+	w.t.Helper()
+	calls, answers := map[string]int{}, map[string]int{}
+	for _, e := range events {
+		for _, p := range e.Content.Parts {
+			switch {
+			case p.FunctionCall != nil && p.FunctionCall.Name != "adk_request_credential":
+				calls[p.FunctionCall.ID]++
+			case p.FunctionResponse != nil:
+				require.Contains(w.t, calls, p.FunctionResponse.ID, "%s: a response before its call", what)
+				answers[p.FunctionResponse.ID]++
+			}
+		}
+	}
+	require.Equal(w.t, calls, answers, "%s: calls and responses", what)
+	for id, n := range calls {
+		require.Equal(w.t, 1, n, "%s: call %s", what, id)
+	}
+}
+
+// checkKeys: each call reached its server with one idempotency key, its own id, and took effect at most once.
+func (w *world) checkKeys(_ string, events []event, what string) {
+	w.t.Helper()
+	ids := map[string]string{}
+	for _, e := range events {
+		for _, p := range e.Content.Parts {
+			if p.FunctionCall != nil {
+				ids[p.FunctionCall.ID] = p.FunctionCall.Name
+			}
+		}
+	}
+	seen := map[string]int{}
+	for _, c := range w.mcp.Calls("") {
+		if tool, ours := ids[c.IdempotencyKey]; ours {
+			require.Equal(w.t, tool, c.Tool, what)
+			seen[c.Tool]++
+		}
+		require.NotEmpty(w.t, c.IdempotencyKey, what)
+	}
+	require.LessOrEqual(w.t, seen["add_comment"], 1, "%s: a tool that may not run twice did", what)
+	effects := map[string]int{}
+	for _, e := range w.mcp.Effects() {
+		effects[e.IdempotencyKey]++
+	}
+	for key, n := range effects {
+		require.Equal(w.t, 1, n, "%s: effects of call %s", what, key)
+	}
+}
+
+func (w *world) tryLogin(link string) (*demo.Page, error) {
+	return demo.NewBrowser().Login(w.t.Context(), link, "alice", "alice-password")
+}
+
+func (w *world) open(link string) (*demo.Page, error) {
+	return demo.NewBrowser().Open(w.t.Context(), link)
+}
+
+// query reads a column of the store, past the API.
+func (w *world) query(text string, args ...any) (out []string) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+w.Database()+"?mode=ro&_pragma=busy_timeout(10000)")
+	require.NoError(w.t, err)
+	defer db.Close()
+	rows, err := db.QueryContext(w.t.Context(), text, args...)
+	require.NoError(w.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		require.NoError(w.t, rows.Scan(&s))
+		out = append(out, s)
+	}
+	require.NoError(w.t, rows.Err())
+	return out
+}
+
+// untried says whether the request waits for a login that nobody is completing.
+func (w *world) untried(request string) bool {
+	return slices.Equal(w.query(`SELECT status FROM requests WHERE id = ?`, request), []string{"pending"})
+}
