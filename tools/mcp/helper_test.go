@@ -263,7 +263,7 @@ func newCounted(t *testing.T, change ...func(*mcp.Config)) (*mcp.Opener, *socket
 	t.Helper()
 	all := &sockets{}
 	transport := &http.Transport{MaxIdleConnsPerHost: 8, DialContext: all.dial}
-	cfg := mcp.Config{HTTP: &http.Client{Transport: transport}, ConnectTimeout: 2 * time.Second}
+	cfg := mcp.Config{HTTP: &http.Client{Transport: transport}, ConnectTimeout: 30 * time.Second}
 	for _, c := range change {
 		c(&cfg)
 	}
