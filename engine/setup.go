@@ -54,7 +54,7 @@ func (e *Engine) HasSearchAttributes(ctx context.Context) (bool, error) {
 // missingAttributes needs no operator right. With Elasticsearch and in Temporal Cloud the attributes stand in the list;
 // with an SQL database they are names that the namespace gives to columns such as Keyword01, and only those are listed.
 func (e *Engine) missingAttributes(ctx context.Context, namespace string) (map[string]enums.IndexedValueType, error) {
-	there, err := e.Client.GetSearchAttributes(ctx) //nolint:staticcheck // see above
+	there, err := e.Client.GetSearchAttributes(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read search attributes: %w", err)
 	}

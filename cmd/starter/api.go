@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
 // States and endings, as the server names them.
 const (
+	stateRunning    = "running"
 	stateWaiting    = "waiting_credential"
 	endingDone      = "done"
 	endingFailed    = "failed"
@@ -89,6 +91,11 @@ func (s *statusInfo) over() bool {
 	default:
 		return false
 	}
+}
+
+// goesOn says whether the session has something to do: a chat whose last invocation has ended may have the next queued.
+func (s *statusInfo) goesOn() bool {
+	return s.State == stateRunning || strings.HasPrefix(s.State, "waiting_")
 }
 
 // exit is the exit status for how the run stands.

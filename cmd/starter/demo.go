@@ -60,7 +60,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if err := s.open(ctx, cancel); err != nil {
-		return errors.Join(err, s.close(err))
+		return errors.Join(err, s.close(false))
 	}
 	for _, scene := range []func(context.Context) error{s.start, s.begin, s.ask, s.crash, s.login, s.finish} {
 		if err = scene(ctx); err != nil {
@@ -70,7 +70,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		err = cause
 	}
-	closing := s.close(err)
+	closing := s.close(err != nil && !errors.Is(err, context.Canceled))
 	switch {
 	case errors.Is(err, context.Canceled):
 		a.say("stopped; no process is left")

@@ -97,7 +97,7 @@ func (s *stage) checkHistory(ctx context.Context, body []byte) error {
 	wait := waitEvents(h)
 	s.check("  wait for the login", wait > 0 && wait <= loginEvents, fmt.Sprintf("%d events", wait))
 	for i, t := range turns(h) {
-		what := fmt.Sprintf("  turn %d, with %d tool calls", i+1, t.tools)
+		what := fmt.Sprintf("  turn %d, tool calls: %d", i+1, t.tools)
 		value := fmt.Sprintf("%d events, %d bytes", t.events, t.bytes)
 		if !t.whole {
 			s.fact(what, value+", the end of the invocation included")

@@ -118,8 +118,8 @@ func (s *stage) keys() []string {
 
 func (s *stage) journalFile() string { return filepath.Join(s.dir, "data", "script.jsonl") }
 
-// close stops everything and removes what was kept, unless it is to be looked at.
-func (s *stage) close(cause error) error {
+// close stops everything and removes what was kept, unless it is to be looked at: broken says that a scene went wrong.
+func (s *stage) close(broken bool) error {
 	var errs []error
 	if s.stack != nil {
 		errs = append(errs, s.stack.Close())
@@ -138,10 +138,9 @@ func (s *stage) close(cause error) error {
 		}
 	}
 	s.check("processes left behind", left == 0, count(left))
-	broken := cause != nil && !errors.Is(cause, context.Canceled) || s.broken()
 	switch {
 	case s.dir == "":
-	case s.options.keep || broken:
+	case s.options.keep || broken || s.broken():
 		s.say("databases, logs and history are in %s", s.dir)
 	default:
 		errs = append(errs, os.RemoveAll(s.dir))

@@ -57,7 +57,10 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 		Dir: o.data, Bin: bin, AgentsDir: o.agents, PublicPort: o.port, Log: a.stderr,
 		Base: a.base(), Env: ownVariables(), WorkerEnv: a.pass(modelKeys()...),
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, stack.ErrPortTaken):
+		return unusable("%w; choose another with --port", err)
+	case err != nil:
 		return unusable("%w", err)
 	}
 	defer func() {

@@ -18,7 +18,7 @@ func main() {
 // run returns the exit status.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	a := &app{getenv: getenv, stdout: stdout, stderr: stderr}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // cobra hands the context to the commands
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -33,6 +33,9 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if st.goesOn() {
+				return ended(exitWaiting)
+			}
 			return ended(st.exit())
 		},
 	}
@@ -56,7 +59,7 @@ func description(st *statusInfo) string {
 	line("session", st.Session)
 	line("agent", st.App)
 	line("state", inWords(&st.runInfo))
-	if st.over() {
+	if st.over() && !st.goesOn() {
 		line("ended", st.InvocationStatus)
 	}
 	for _, w := range st.WaitingFor {
@@ -70,7 +73,7 @@ func description(st *statusInfo) string {
 	}
 	line("error", st.Error)
 	if st.Answer != "" {
-		line("answer", "\n"+st.Answer)
+		b.WriteString("answer\n" + st.Answer + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

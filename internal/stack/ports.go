@@ -19,13 +19,16 @@ const (
 	tries     = 200
 )
 
+// ErrPortTaken says that a port that was asked for cannot be had.
+var ErrPortTaken = errors.New("port is taken")
+
 // reserve listens on a port so that nobody else gets it until the process that it is for starts.
 func reserve(ctx context.Context, port int) (net.Listener, int, error) {
 	var config net.ListenConfig
 	if port != 0 {
 		l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if err != nil {
-			return nil, 0, fmt.Errorf("port %d is taken or not allowed: %w", port, err)
+			return nil, 0, fmt.Errorf("%w: %w", ErrPortTaken, err)
 		}
 		return l, port, nil
 	}

@@ -264,7 +264,8 @@ func TestPortTaken(t *testing.T) {
 	port, err := strconv.Atoi(text)
 	require.NoError(t, err)
 	_, err = stack.New(t.Context(), stack.Config{Dir: t.TempDir(), Bin: bin(t), PublicPort: port})
-	require.ErrorContains(t, err, "port "+text+" is taken")
+	require.ErrorIs(t, err, stack.ErrPortTaken)
+	require.ErrorContains(t, err, ":"+text)
 }
 
 func TestConfigErrors(t *testing.T) {
