@@ -48,7 +48,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer req.Body.Close() // send uses copies
 	}
 	a := attemptFrom(req.Context())
-	if a.canceled() {
+	canceled := a.canceled()
+	if canceled {
 		defer a.notice()
 	}
 	if !t.home(req.URL) {
@@ -63,6 +64,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if _, _, refused := a.result(); refused != nil {
 		return nil, refused
+	}
+	if canceled {
+		// What becomes of the notice must not be taken for what became of the call.
+		return t.parting(req)
 	}
 	// A resumed stream belongs to a call that runs already: after a login it would run a second time.
 	resumed := req.Header.Get("Last-Event-ID") != ""
