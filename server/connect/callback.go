@@ -38,11 +38,9 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, errAnswer, "", false)
 		return
 	}
-	var asked []string
-	answer.Cookie = func(name string) auth.Secret {
-		asked = append(asked, name)
-		return h.cookies.Value(r, name)
-	}
+	// The flow's cookie is left to run out: a reload of this page, or a second callback that is under way, must still be
+	// recognised as this browser's and shown the outcome. The flow itself is spent.
+	answer.Cookie = func(name string) auth.Secret { return h.cookies.Value(r, name) }
 	result, err := h.logins.Complete(r.Context(), signin.FromContext(r.Context()).Access(), answer)
 	if errors.Is(err, ErrUnknown) {
 		h.unknown.count(peer, h.now())
@@ -52,9 +50,6 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil || errors.Is(err, ErrFinished) && result.Outcome != "":
 		if !result.Outcome.Open() {
-			for _, name := range asked {
-				h.cookies.Clear(w, name)
-			}
 			if back := h.takeReturn(w, r, result.RequestID); back != "" {
 				h.sendBack(w, r, back, result.Correlator)
 				return

@@ -64,8 +64,7 @@ type Callback struct {
 	IssPresent bool
 	// Error is one of the registered codes, or "other".
 	Error string
-	// Cookie returns a cookie by the name that Started had; zero when the browser has none. The cookies that are asked for
-	// are cleared when the request has ended. Not to be called after Complete has returned, nor concurrently.
+	// Cookie returns a cookie by the name that Started had; zero when the browser has none.
 	Cookie func(name string) auth.Secret
 }
 

@@ -1,0 +1,91 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tarry/internal/demo"
+	"tarry/internal/stack"
+)
+
+// TestNoSecretLeaks runs logins, a refresh, a denial, failures of the provider and a tool that echoes its token, at log
+// level debug, and looks for everything secret in everything that is kept or was answered (invariant I1; P24, P36, T11).
+func TestNoSecretLeaks(t *testing.T) {
+	t.Parallel()
+	o := single(call("leak") + call("whoami") + text("ok"))
+	o.mcp = demo.MCPConfig{LeakTool: true}
+	w := newWorld(t, o)
+	keep := &recorder{next: http.DefaultTransport}
+	w.provider.SetFaults(func(f *demo.Faults) { f.TokenError = "server_error"; f.TokenFailures = 1 })
+	r := w.api.start("assistant", "Go.")
+	link := w.waiting(r)
+	_, _ = w.tryLogin(link) // fails at the provider
+	w.provider.SetFaults(func(f *demo.Faults) { f.TokenError = ""; f.TokenFailures = 0 })
+	w.login(w.waiting(r))
+	require.Equal(t, "done", w.finished(r).InvocationStatus)
+	w.provider.RevokeAccessTokens()
+	second := w.api.start("assistant", "Go on.")
+	require.Equal(t, "done", w.finished(second).InvocationStatus)
+	w.provider.RevokeAll()
+	third := w.api.start("assistant", "And on.")
+	_, err := demo.NewBrowser().Deny(t.Context(), w.waiting(third), "alice", "alice-password")
+	require.NoError(t, err)
+	w.finished(third)
+
+	kept := map[string][]byte{}
+	for _, run := range []runHandle{r, second, third} {
+		kept["history of "+run.id] = run.history()
+		for _, of := range []string{"", "/events", "/status"} {
+			kept["GET "+run.path(of)] = keep.get(t, w.URL()+run.path(of))
+		}
+	}
+	for _, path := range []string{"/runs?user=user&all=true", "/logins?user=user&all=true", "/list-apps?detailed=true"} {
+		kept["GET "+path] = keep.get(t, w.URL()+path)
+	}
+	require.NoError(t, w.Stop(stack.All()...))
+	require.NoError(t, filepath.WalkDir(filepath.Join(w.dir, "data"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			kept[path], err = os.ReadFile(path)
+		}
+		return err
+	}))
+	secrets := w.provider.Secrets().All()
+	require.NotEmpty(t, secrets)
+	for where, body := range kept {
+		require.False(t, bytes.Contains(body, []byte(demo.DefaultMark)), "the canary's mark stands in %s: …%s…", where, around(body, demo.DefaultMark))
+		for _, secret := range secrets {
+			for _, form := range []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))} {
+				require.False(t, bytes.Contains(body, []byte(form)), "a secret stands in %s", where)
+			}
+		}
+	}
+	require.Greater(t, len(kept), 12)
+}
+
+func around(body []byte, mark string) string {
+	i := max(bytes.Index(body, []byte(mark)), 0)
+	return string(body[max(0, i-80):min(len(body), i+20)])
+}
+
+type recorder struct{ next http.RoundTripper }
+
+func (r *recorder) get(t *testing.T, address string) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	require.NoError(t, err)
+	resp, err := r.next.RoundTrip(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return body
+}
