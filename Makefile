@@ -1,0 +1,132 @@
+# Everything a contributor or a newcomer runs. `make help` lists the targets. Needs Go and make; nothing is downloaded but
+# Go modules. Works with GNU Make 3.81 (macOS) and later.
+
+# Versions of tools, installed into bin/tools by `make lint`.
+GOLANGCI_LINT_VERSION := v2.15.0
+WORKFLOWCHECK_VERSION := v0.6.0
+# What `make lint` cross-builds for.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+# Points at which `make soak` kills processes, and the tests' time limits.
+SOAK_POINTS := 50
+TEST_TIMEOUT := 15m
+SOAK_TIMEOUT := 60m
+
+TOOLS := $(CURDIR)/bin/tools
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+WORKFLOWCHECK := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
+# Programs run without cgo everywhere; only the race detector needs a C compiler.
+RELEASE := CGO_ENABLED=0 go build -trimpath
+EXAMPLES := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+
+# MODEL=gemini/… or MODEL=openai/… plays the demo on that model, with its key from the environment.
+MODEL ?=
+DEMO_FLAGS := $(if $(MODEL),--model $(MODEL))
+
+# -race where a C compiler is there; with CI=true a missing one is an error.
+CC_FOUND := $(shell command -v $${CC:-cc} 2>/dev/null || command -v gcc 2>/dev/null || command -v clang 2>/dev/null)
+RACE := $(if $(CC_FOUND),-race)
+CGO := $(if $(CC_FOUND),1,0)
+
+say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-main test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
+	lint-workflows cross soak clean race-possible
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/devserver, worker, server and starter
+	@mkdir -p bin
+	@$(call say,bin/devserver: the Temporal server; this takes minutes the first time)
+	@cd devserver && $(RELEASE) -o ../bin/devserver .
+	@$(call say,bin/worker)
+	@$(RELEASE) -o bin/worker ./cmd/worker
+	@$(call say,bin/server)
+	@$(RELEASE) -o bin/server ./cmd/server
+	@$(call say,bin/starter)
+	@$(RELEASE) -o bin/starter ./cmd/starter
+	@$(call say,built)
+
+demo: build ## tell the whole story: a login that outlives every process (MODEL=gemini/… or openai/… for a real model)
+	@if [ -t 0 ]; then bin/starter demo $(DEMO_FLAGS); else bin/starter demo --auto $(DEMO_FLAGS); fi
+
+test: build race-possible test-main test-devserver test-examples ## run every test but those of `make soak`
+	@$(call say,all tests passed)
+
+race-possible:
+	@if [ "$(CI)" = true ] && [ -z "$(RACE)" ]; then echo "no C compiler: CI runs the tests with the race detector, install gcc" >&2; exit 1; fi
+	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
+
+test-main: build race-possible ## run the main module's tests, documentation checks included
+	@$(call say,go test $(RACE) ./...)
+	@CGO_ENABLED=$(CGO) go test $(RACE) -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+
+test-devserver: build ## run the tests of the Temporal dev server
+	@$(call say,devserver: go test ./...)
+	@cd devserver && TARRY_DEVSERVER_BIN="$(CURDIR)/bin/devserver" CGO_ENABLED=0 go test -timeout $(TEST_TIMEOUT) ./...
+
+test-examples: build race-possible ## run the tests of the examples that are modules of their own
+	@for dir in $(EXAMPLES); do \
+		$(call say,$$dir: go test $(RACE) ./...); \
+		(cd "$$dir" && CGO_ENABLED=$(CGO) go test $(RACE) -timeout $(TEST_TIMEOUT) ./...) || exit 1; \
+	done
+
+docs: ## check the documentation alone: tables, named tests, links
+	@go test -count=1 ./internal/docscheck
+
+lint: lint-format lint-tidy lint-go lint-devserver lint-workflows cross ## check format, rules, determinism and modules; cross-build
+	@$(call say,lint is clean)
+
+lint-format: ## check gofmt
+	@$(call say,gofmt)
+	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$bad" ]; then echo "not formatted, run gofmt -w:" >&2; echo "$$bad" >&2; exit 1; fi
+
+lint-tidy: ## check that go.mod and go.sum are what go mod tidy writes
+	@for dir in . devserver $(EXAMPLES); do \
+		$(call say,go mod tidy -diff in $$dir); \
+		(cd "$$dir" && go mod tidy -diff) || exit 1; \
+	done
+
+lint-go: $(GOLANGCI_LINT) ## run go vet and golangci-lint on the main module
+	@$(call say,go vet ./...)
+	@go vet ./...
+	@go vet -tags faults ./internal/process ./cmd/worker ./cmd/server
+	@$(call say,golangci-lint run ./...)
+	@$(GOLANGCI_LINT) run ./...
+
+lint-devserver: $(GOLANGCI_LINT) ## run go vet and golangci-lint on the dev server and the examples
+	@for dir in devserver $(EXAMPLES); do \
+		$(call say,go vet and golangci-lint run in $$dir); \
+		(cd "$$dir" && go vet ./... && $(GOLANGCI_LINT) run --config "$(CURDIR)/devserver/.golangci.yml" ./...) || exit 1; \
+	done
+
+lint-workflows: $(WORKFLOWCHECK) ## check that workflow code is deterministic
+	@$(call say,workflowcheck ./...)
+	@$(WORKFLOWCHECK) ./...
+
+cross: ## build the main module for every platform, without cgo
+	@for platform in $(PLATFORMS); do \
+		$(call say,build for $$platform); \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build ./... || exit 1; \
+	done
+
+$(GOLANGCI_LINT):
+	@$(call say,golangci-lint $(GOLANGCI_LINT_VERSION): compiling takes minutes the first time)
+	@mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv $(TOOLS)/golangci-lint $@
+
+$(WORKFLOWCHECK):
+	@$(call say,workflowcheck $(WORKFLOWCHECK_VERSION))
+	@mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS) CGO_ENABLED=0 go install go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION)
+	@mv $(TOOLS)/workflowcheck $@
+
+soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
+	@$(call say,killing at $(SOAK_POINTS) points)
+	@TARRY_SOAK=$(SOAK_POINTS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run Soak ./e2e
+
+clean: ## remove what was built, tools included
+	rm -rf bin
