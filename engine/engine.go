@@ -137,14 +137,14 @@ func (e *Engine) Status(ctx context.Context, workflowID string) (st wire.Status,
 
 // Running says whether a run of the workflow is open; false also when it is unknown.
 func (e *Engine) Running(ctx context.Context, workflowID string) (bool, error) {
-	d, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, "")
+	d, err := e.Client.DescribeWorkflow(ctx, workflowID, "")
 	if gone(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("describe workflow: %w", err)
 	}
-	return d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	return d.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 }
 
 func gone(err error) bool {

@@ -63,7 +63,11 @@ func (s *Server) runs() *runs.Handler {
 
 // owner is the only way from a request to an owner.
 func owner(r *http.Request, app, user string) (agent.Owner, error) {
-	return signin.FromContext(r.Context()).Owner(app, user)
+	o, err := signin.FromContext(r.Context()).Owner(app, user)
+	if err != nil {
+		return o, fmt.Errorf("owner: %w", err)
+	}
+	return o, nil
 }
 
 // Handler returns the HTTP handler.

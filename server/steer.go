@@ -35,7 +35,10 @@ func (s *Server) deliver(ctx context.Context, m outbox.Message) error {
 	if errors.Is(err, engine.ErrGone) || errors.Is(err, session.ErrNotFound) {
 		return fmt.Errorf("%w: %w", outbox.ErrGone, err)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("deliver %s: %w", m.Signal, err)
+	}
+	return nil
 }
 
 func (s *Server) announce(ctx context.Context, m outbox.Message) error {

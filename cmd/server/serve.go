@@ -32,7 +32,7 @@ func serve(ctx context.Context, lookup func(string) (string, bool), stdout, stde
 	}
 	log, err := process.Logger(stderr, get("TARRY_LOG_FORMAT", "json"), get("TARRY_LOG_LEVEL", "info"))
 	if err != nil {
-		return err
+		return fmt.Errorf("configuration: %w", err)
 	}
 	c, err := tarry.ConfigFromEnv(lookup)
 	if err != nil {
@@ -48,12 +48,12 @@ func serve(ctx context.Context, lookup func(string) (string, bool), stdout, stde
 		Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: log, Fault: fault,
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("set up server: %w", err)
 	}
 	defer func() { err = errors.Join(err, parts.Close()) }()
 	client, err := dial.Lazy(log)
 	if err != nil {
-		return err
+		return fmt.Errorf("set up engine: %w", err)
 	}
 	defer client.Close()
 	after, err := strconv.Atoi(get("TARRY_CONTINUE_AFTER", "0"))
@@ -62,7 +62,7 @@ func serve(ctx context.Context, lookup func(string) (string, bool), stdout, stde
 	}
 	options, err := dial.Options()
 	if err != nil {
-		return err
+		return fmt.Errorf("set up engine: %w", err)
 	}
 	e, err := engine.New(engine.Config{Client: client, Namespace: options.Namespace, TaskQueue: c.TaskQueue, UserKey: parts.UserKey, Dev: c.Dev, ContinueAfter: after})
 	if err != nil {
@@ -80,7 +80,10 @@ func serve(ctx context.Context, lookup func(string) (string, bool), stdout, stde
 	defer group.Wait()
 	defer stop()
 	group.Go(func() { s.Run(background) })
-	return process.Serve(ctx, addr, s.Handler(), stdout, log)
+	if err := process.Serve(ctx, addr, s.Handler(), stdout, log); err != nil {
+		return fmt.Errorf("HTTP: %w", err)
+	}
+	return nil
 }
 
 const version = "0.1.0"

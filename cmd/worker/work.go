@@ -28,7 +28,7 @@ func work(ctx context.Context, lookup func(string) (string, bool), stdout, stder
 	}
 	log, err := process.Logger(stderr, get("TARRY_LOG_FORMAT", "json"), get("TARRY_LOG_LEVEL", "info"))
 	if err != nil {
-		return err
+		return fmt.Errorf("configuration: %w", err)
 	}
 	c, err := tarry.ConfigFromEnv(lookup)
 	if err != nil {
@@ -44,22 +44,25 @@ func work(ctx context.Context, lookup func(string) (string, bool), stdout, stder
 	c.Log, c.Fault = log, process.Fault(lookup)
 	client, err := dial.Temporal(ctx, log)
 	if err != nil {
-		return err
+		return fmt.Errorf("prepare: %w", err)
 	}
 	defer client.Close()
 	c.Client = client
 	w, err := tarry.NewWorker(ctx, tarry.App{}, c)
 	if err != nil {
-		return err
+		return fmt.Errorf("prepare: %w", err)
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
 	if err := w.Start(ctx); err != nil {
-		return err
+		return fmt.Errorf("start: %w", err)
 	}
 	for _, d := range w.Definitions() {
 		log.InfoContext(ctx, "agent published", "app", d.App)
 	}
-	return process.Serve(ctx, get("TARRY_ADMIN_ADDR", "127.0.0.1:8081"), admin(w), stdout, log)
+	if err := process.Serve(ctx, get("TARRY_ADMIN_ADDR", "127.0.0.1:8081"), admin(w), stdout, log); err != nil {
+		return fmt.Errorf("admin address: %w", err)
+	}
+	return nil
 }
 
 func admin(w *tarry.Worker) http.Handler {

@@ -44,7 +44,7 @@ func file(dir, name string) (auth.Secret, error) {
 	if err != nil {
 		return auth.Secret{}, fmt.Errorf("open secrets folder: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // nothing was written
+	defer root.Close()
 	body, err := root.ReadFile(name)
 	if err != nil {
 		return auth.Secret{}, fmt.Errorf("%w: file %s", ErrNoSecret, name)
