@@ -45,12 +45,12 @@ func (s *stage) broken() bool {
 
 func (s *stage) checkAnswer() {
 	s.check("the run ended well", s.result.exit() == exitDone, s.result.InvocationStatus)
-	good := s.result.Answer != ""
-	if s.options.scripted() {
-		// The plan of the second round: the reviewer had the first one changed.
-		good = strings.Contains(s.result.Answer, "3. REL-104 Audit page, 4 days (waits for REL-103)")
+	if !s.options.scripted() {
+		s.check("there is an answer", s.result.Answer != "", "yes")
+		return
 	}
-	s.check("the answer is the reviewed plan", good, "yes")
+	// The plan of the second round: the reviewer had the first one changed.
+	s.check("the answer is the reviewed plan", strings.Contains(s.result.Answer, "3. REL-104 Audit page, 4 days (waits for REL-103)"), "yes")
 }
 
 // checkCounts compares what was done with what had to be done.

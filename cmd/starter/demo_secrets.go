@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -54,10 +55,16 @@ func (r *recorded) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.EOF
 }
 
-// checkSecrets looks for everything that the provider issued, and for the client's own state and verifier, where none of
-// it may be.
+// checkSecrets looks for everything that the provider issued, for the client's own state and verifier, and for the model's
+// key, where none of it may be.
 func (s *stage) checkSecrets(history []byte) error {
 	secrets := s.provider.Secrets().All()
+	for _, key := range s.keys() {
+		name, value, _ := strings.Cut(key, "=")
+		if strings.HasSuffix(name, "_API_KEY") && len(value) >= shortest {
+			secrets = append(secrets, value)
+		}
+	}
 	needles := needlesOf(secrets)
 	s.check("secrets to look for", len(secrets) >= 4, fmt.Sprintf("%d, in %d spellings", len(secrets), len(needles)))
 	found := func(where string, hits int) {
