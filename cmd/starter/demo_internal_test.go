@@ -56,7 +56,10 @@ func TestTurns(t *testing.T) {
 		WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{},
 	}}
 	h := &historypb.History{Events: []*historypb.HistoryEvent{
-		scheduled(1, wire.ActivityListTools), completed(2, 1), {EventId: 3}, {EventId: 4}, scheduled(5, wire.ActivityListTools),
+		scheduled(1, wire.ActivityListTools), completed(2, 1),
+		{EventId: 3},
+		{EventId: 4},
+		scheduled(5, wire.ActivityListTools),
 		scheduled(6, wire.ActivityCallModel), completed(7, 6), scheduled(8, wire.ToolActivity("mcp", "a")), scheduled(9, wire.ToolActivity("mcp", "b")),
 		scheduled(10, wire.ActivityCallModel), completed(11, 10), end,
 	}}
