@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"strings"
 
 	"tarry/auth"
 	"tarry/session"
@@ -52,7 +53,7 @@ func (a *Activities) clean(r tools.Result, scrub *auth.Scrubber) tools.Result {
 	}
 	if text := encode(r.Response); len(text) > a.MaxResult {
 		r.Response = map[string]any{
-			"result":    string(text[:a.MaxResult]),
+			"result":    strings.ToValidUTF8(string(text[:a.MaxResult]), ""),
 			"truncated": "The result was longer than is kept; this is its beginning, as JSON text.",
 		}
 	}

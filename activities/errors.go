@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -46,12 +47,23 @@ func (a *Activities) failed(ctx context.Context, operation string, err error) er
 	case errors.Is(err, session.ErrNotFound):
 		a.Slog.WarnContext(ctx, "activity gives up", "operation", operation, "err", err)
 		return final(operation + ": not found")
+	case errors.Is(err, session.ErrAnswered):
+		a.Slog.InfoContext(ctx, "call was answered by another attempt", "operation", operation, "err", err)
+		return again(operation+": call was answered meanwhile", 0) // the next attempt finds that answer
 	case errors.Is(err, session.ErrConflict), errors.Is(err, session.ErrUnanswered):
 		a.Slog.ErrorContext(ctx, "session log is inconsistent", "operation", operation, "err", err)
 		return final(operation + ": inconsistent session log")
 	default:
 		a.Slog.WarnContext(ctx, "activity will be retried", "operation", operation, "err", err)
 		return again(operation+": store unavailable", 0)
+	}
+}
+
+// recovered turns a panic of code that is not ours into *err; its text may hold anything and is kept out of log and history.
+func (a *Activities) recovered(ctx context.Context, who string, err *error, as error) {
+	if p := recover(); p != nil {
+		a.Slog.ErrorContext(ctx, "panic in an activity", "who", who, "panic", fmt.Sprintf("%T", p))
+		*err = as
 	}
 }
 

@@ -31,7 +31,8 @@ func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.Lis
 	}
 	q := question{agent: in.Agent, functionCall: agent.ToolsetAuthPrefix + "McpToolset", parents: in.Heads, acted: in.Answered}
 	for range maxMeanwhile {
-		found, err := a.list(ctx, t, in, def)
+		var scrub auth.Scrubber
+		found, err := a.list(ctx, t, in, def, &scrub)
 		if need, ok := required(err); ok {
 			q.need = need.Need
 			asked, err := a.ask(ctx, t, q)
@@ -43,46 +44,58 @@ func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.Lis
 			case asked.Denied:
 				return wire.ListResult{Asked: wire.Asked{Denied: true}}, nil
 			}
-			return wire.ListResult{Asked: asked.wire()}, nil
+			out := wire.ListResult{Asked: asked.wire()}
+			if asked.Request.ID != t.callID(wire.RoleRequest) {
+				out.Asking = "" // asked before: that event lies behind the heads, which must not go back to it
+			}
+			return out, nil
 		}
 		if err != nil {
 			return wire.ListResult{}, err
 		}
-		return a.saveListing(ctx, t, in, found)
+		return a.saveListing(ctx, t, in, found, &scrub)
 	}
 	return wire.ListResult{}, again("the credential changes as it is used", 0)
 }
 
-func (a *Activities) list(ctx context.Context, t *attempt, in wire.ListInput, def *agent.MCPToolset) (listing, error) {
-	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: in.Agent, Tool: in.Toolset}, &auth.Scrubber{})
-	toolset, err := a.Toolsets.Open(ctx, def, t.row.Owner, broker)
+func (a *Activities) list(ctx context.Context, t *attempt, in wire.ListInput, def *agent.MCPToolset, scrub *auth.Scrubber) (listing, error) {
+	found, err := a.declarations(ctx, t, in, def, scrub)
 	if err == nil {
-		var found []tools.Declaration
-		if found, err = toolset.List(ctx); err == nil {
-			return listing{Tools: found}, nil
-		}
+		return listing{Tools: found}, nil
 	}
 	var told *tools.Error
 	_, asks := required(err)
 	switch {
-	case asks || ctx.Err() != nil:
+	case ctx.Err() != nil:
+		return listing{}, ctx.Err() //nolint:wrapcheck // the SDK compares it; err may name a URL
+	case asks:
 		return listing{}, err
 	case errors.As(err, &told), errors.Is(err, auth.ErrMisconfigured), t.number >= listAttempts:
-		a.Slog.WarnContext(ctx, "toolset cannot be listed", "toolset", in.Toolset, "session_id", t.row.ID, "err", err)
+		a.Slog.WarnContext(ctx, "toolset cannot be listed", "toolset", in.Toolset, "session_id", t.row.ID, "err", scrub.Scrub(err.Error()))
 		return listing{Failed: true}, nil
 	default:
-		a.Slog.WarnContext(ctx, "list tools", "toolset", in.Toolset, "attempt", t.number, "err", err)
+		a.Slog.WarnContext(ctx, "list tools", "toolset", in.Toolset, "attempt", t.number, "err", scrub.Scrub(err.Error()))
 		return listing{}, again("the toolset's server does not answer", 0)
 	}
 }
 
-func (a *Activities) saveListing(ctx context.Context, t *attempt, in wire.ListInput, found listing) (wire.ListResult, error) {
+func (a *Activities) declarations(ctx context.Context, t *attempt, in wire.ListInput, def *agent.MCPToolset, scrub *auth.Scrubber) (found []tools.Declaration, err error) {
+	defer a.recovered(ctx, in.Toolset, &err, tools.Errorf("the toolset failed: internal error"))
+	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: in.Agent, Tool: in.Toolset}, scrub)
+	toolset, err := a.Toolsets.Open(ctx, def, t.row.Owner, broker)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // classified by the caller
+	}
+	return toolset.List(ctx) //nolint:wrapcheck // classified by the caller
+}
+
+func (a *Activities) saveListing(ctx context.Context, t *attempt, in wire.ListInput, found listing, scrub *auth.Scrubber) (wire.ListResult, error) {
 	body, err := json.Marshal(found)
 	if err != nil {
 		return wire.ListResult{}, final("listing cannot be stored")
 	}
 	id := t.id(wire.RoleEvent)[:8] + "-" + in.Toolset
-	if err := a.Listings.SaveListing(ctx, t.row, t.row.WorkflowID+" "+id, in.Toolset, body); err != nil {
+	if err := a.Listings.SaveListing(ctx, t.row, t.row.WorkflowID+" "+id, in.Toolset, []byte(scrub.Scrub(string(body)))); err != nil {
 		return wire.ListResult{}, a.failed(ctx, "store listing", err)
 	}
 	if in.Answered != "" {

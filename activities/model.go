@@ -38,7 +38,7 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 		return a.modelFailed(ctx, t, in, turn, "MODEL_UNKNOWN", "The model "+strconv.Quote(turn.request.Model)+" is not available on this worker.")
 	}
 	a.fault(ctx, "model.before")
-	response, err := generate(ctx, model, turn.request)
+	response, err := a.generate(ctx, model, turn.request)
 	if err != nil {
 		return a.modelError(ctx, t, in, turn, err)
 	}
@@ -51,12 +51,13 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 	return a.modelResult(ctx, t, record, nil)
 }
 
-func generate(ctx context.Context, m models.Model, r *models.Request) (*models.Response, error) {
+func (a *Activities) generate(ctx context.Context, m models.Model, r *models.Request) (answer *models.Response, err error) {
+	defer a.recovered(ctx, r.Model, &err, &models.Error{Message: "the model failed: internal error"})
 	for response, err := range m.GenerateContent(ctx, r, false) {
 		if err != nil {
 			return nil, err //nolint:wrapcheck // classified by the caller
 		}
-		if !response.Partial {
+		if response != nil && !response.Partial {
 			return response, nil
 		}
 	}
@@ -94,7 +95,7 @@ func (a *Activities) modelFailed(ctx context.Context, t *attempt, in wire.ModelI
 // storeAnswer appends the answer, with the calls it makes and the responses to those that cannot run.
 func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelInput, turn turn, r *models.Response) (*session.Record, error) {
 	e := session.Event{
-		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, Content: r.Content, UsageMetadata: r.UsageMetadata,
+		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, Content: own(r.Content), UsageMetadata: r.UsageMetadata,
 		FinishReason: r.FinishReason, ModelVersion: r.ModelVersion, ErrorCode: r.ErrorCode, ErrorMessage: r.ErrorMessage,
 	}
 	add := t.append()
@@ -128,6 +129,26 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 		return nil, a.failed(ctx, "store model answer", err)
 	}
 	return records[0], nil
+}
+
+// own copies what will be changed: a model may give the same answer to others too.
+func own(c *genai.Content) *genai.Content {
+	if c == nil {
+		return nil
+	}
+	out := &genai.Content{Role: genai.RoleModel, Parts: make([]*genai.Part, 0, len(c.Parts))}
+	for _, part := range c.Parts {
+		if part == nil {
+			continue
+		}
+		p := *part
+		if p.FunctionCall != nil {
+			call := *p.FunctionCall
+			p.FunctionCall = &call
+		}
+		out.Parts = append(out.Parts, &p)
+	}
+	return out
 }
 
 // modelResult reads the result off the stored event, so that a retried attempt returns what the first one did.

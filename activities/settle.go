@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tarry/auth"
 	"tarry/session"
@@ -65,6 +66,9 @@ func (a *Activities) Mirror(ctx context.Context, in wire.MirrorInput) error {
 	return nil
 }
 
+// exchangePoll is how often a request whose deadline has passed is looked at while its login is being completed.
+const exchangePoll = time.Second
+
 // Close ends a request at its deadline; the row may say that the login came first.
 func (a *Activities) Close(ctx context.Context, in wire.CloseInput) (wire.CloseResult, error) {
 	t, err := a.begin(ctx)
@@ -76,7 +80,7 @@ func (a *Activities) Close(ctx context.Context, in wire.CloseInput) (wire.CloseR
 	case err != nil:
 		return wire.CloseResult{}, a.failed(ctx, "close request", err)
 	case status.Open():
-		return wire.CloseResult{}, again("a login is being completed", 0)
+		return wire.CloseResult{}, again("a login is being completed", exchangePoll)
 	case status == auth.StatusGranted:
 		return wire.CloseResult{Outcome: wire.OutcomeGranted}, nil
 	case status == auth.StatusDenied:
@@ -87,7 +91,8 @@ func (a *Activities) Close(ctx context.Context, in wire.CloseInput) (wire.CloseR
 }
 
 // Finish ends an invocation: calls that are still open get a response, so that the next invocation finds every call
-// answered (invariant I9), and an ending other than the normal one gets an event that says so. It is a local activity.
+// answered (invariant I9), and an ending other than the normal one gets an event that says so. Without an invocation it
+// closes a session that was idle. It is a local activity.
 func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.FinishResult, error) {
 	t, err := a.begin(ctx)
 	if err != nil {
@@ -109,7 +114,7 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 		add.Events, add.Answers[call.ID] = append(add.Events, e), e.ID
 		heads = append(heads, e.ID)
 	}
-	if code, message := notice(in.End); code != "" {
+	if code, message := notice(in.End); code != "" && in.Invocation != "" {
 		add.Events = append(add.Events, session.NewEvent{Kind: session.KindNotice, Parents: heads, Event: session.Event{
 			ID: t.id(wire.RoleEvent), InvocationID: in.Invocation, Author: t.def.Root.Name, ErrorCode: code, ErrorMessage: message, TurnComplete: true,
 		}})

@@ -51,7 +51,7 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		return a.askFor(ctx, t, in, call, need.Need)
 	}
 	if err != nil {
-		if result, err = a.toolFailed(ctx, t, call, err); err != nil {
+		if result, err = a.toolFailed(ctx, t, call, err, &scrub); err != nil {
 			return out, false, err
 		}
 	}
@@ -60,7 +60,11 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	return out, false, err
 }
 
+// askFor gives the call's mark back first: it did not run, and a crash from here on must not make its outcome unknown.
 func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, call session.Call, need auth.Need) (out wire.ToolResult, repeat bool, err error) {
+	if err := a.Log.ReleaseCall(ctx, t.row, call.ID); err != nil {
+		return out, false, a.failed(ctx, "release call", err)
+	}
 	asked, err := a.ask(ctx, t, question{
 		agent: call.Agent, call: call.ID, functionCall: call.ID, parents: parents(call), acted: in.Answered, need: need,
 	})
@@ -68,9 +72,6 @@ func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, 
 	case err != nil:
 		return out, false, err
 	case asked.Granted:
-		if err := a.Log.ReleaseCall(ctx, t.row, call.ID); err != nil {
-			return out, false, a.failed(ctx, "release call", err)
-		}
 		return out, true, nil
 	case asked.Denied:
 		out, err = a.answer(ctx, t, in, call, tools.Result{Response: map[string]any{"error": settled(wire.ReasonDenied)}})
@@ -89,12 +90,7 @@ func parents(call session.Call) []string {
 
 // runTool finds the tool and calls it with a broker of its own.
 func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, scrub *auth.Scrubber) (result tools.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			a.Slog.ErrorContext(ctx, "tool panicked", "tool", call.Name, "session_id", t.row.ID, "panic", fmt.Sprintf("%T", p))
-			result, err = tools.Result{}, tools.Errorf("the tool failed: internal error")
-		}
-	}()
+	defer a.recovered(ctx, call.Name, &err, tools.Errorf("the tool failed: internal error"))
 	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: call.Agent, Tool: call.Name}, scrub)
 	view, err := a.views.View(ctx, t.row, []string{call.Event})
 	if err != nil {
@@ -136,22 +132,27 @@ func callRegistered(ctx context.Context, r *tools.Registry, c tools.Call, broker
 	return tool.Call(auth.WithBroker(ctx, broker, c.Name, declared), c) //nolint:wrapcheck // classified by the caller
 }
 
-// toolFailed decides whether a failed call is tried again or told to the model.
-func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Call, err error) (tools.Result, error) {
+// toolFailed decides whether a failed call is tried again or told to the model. A tool's error may hold the token that it
+// sent; its text is logged without.
+func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Call, err error, scrub *auth.Scrubber) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err() //nolint:wrapcheck // the SDK compares it
 	}
+	cause := scrub.Scrub(err.Error())
 	var told *tools.Error
 	harmless := errors.Is(err, tools.ErrNotExecuted) || errors.Is(err, auth.ErrUnavailable)
 	switch {
 	case errors.As(err, &told):
-		a.Slog.InfoContext(ctx, "tool error", "tool", call.Name, "session_id", t.row.ID, "err", errors.Unwrap(told))
+		if told.Cause != nil {
+			cause = scrub.Scrub(told.Cause.Error())
+		}
+		a.Slog.InfoContext(ctx, "tool error", "tool", call.Name, "session_id", t.row.ID, "err", cause)
 		return failure(told.Message), nil
 	case errors.Is(err, auth.ErrMisconfigured), errors.Is(err, auth.ErrNotDeclared):
-		a.Slog.ErrorContext(ctx, "credential cannot be had", "tool", call.Name, "session_id", t.row.ID, "err", err)
+		a.Slog.ErrorContext(ctx, "credential cannot be had", "tool", call.Name, "session_id", t.row.ID, "err", cause)
 		return failure("The tool is not set up: its credential cannot be had. An operator finds the reason in the log."), nil
 	case harmless || call.Idempotent:
-		a.Slog.WarnContext(ctx, "tool call", "tool", call.Name, "session_id", t.row.ID, "attempt", t.number, "err", err)
+		a.Slog.WarnContext(ctx, "tool call", "tool", call.Name, "session_id", t.row.ID, "attempt", t.number, "err", cause)
 		if t.number >= toolAttempts {
 			return failure("The tool cannot be reached. It was tried several times."), nil
 		}
@@ -160,7 +161,7 @@ func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Ca
 		}
 		return tools.Result{}, again("the tool cannot be reached", 0)
 	default:
-		a.Slog.WarnContext(ctx, "outcome of tool call is unknown", "tool", call.Name, "session_id", t.row.ID, "err", err)
+		a.Slog.WarnContext(ctx, "outcome of tool call is unknown", "tool", call.Name, "session_id", t.row.ID, "err", cause)
 		return outcomeUnknown(), nil
 	}
 }

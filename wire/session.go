@@ -49,6 +49,8 @@ type Carry struct {
 	// Invocation is the one in progress, or nil.
 	Invocation *Invocation `json:"invocation,omitempty"`
 	Heads      []string    `json:"heads,omitempty"`
+	// Cancelled lists invocations to be cancelled, newest last, bounded.
+	Cancelled []string `json:"cancelled,omitempty"`
 	// Runs counts the runs of the chain so far.
 	Runs int `json:"runs,omitempty"`
 }

@@ -6,7 +6,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"tarry/agent"
 	"tarry/wire"
 )
 
@@ -18,7 +17,7 @@ type batchResult struct{ escalate, final bool }
 
 // batch runs the calls of one model answer side by side. A call that waits for a login holds up nothing but the next
 // model call. Afterwards the heads are all responses, in call order.
-func (s *session) batch(ctx workflow.Context, n agent.Node, calls []wire.Call) (batchResult, error) {
+func (s *session) batch(ctx workflow.Context, calls []wire.Call) (batchResult, error) {
 	type slot struct {
 		out wire.ToolResult
 		err error
@@ -45,7 +44,6 @@ func (s *session) batch(ctx workflow.Context, n agent.Node, calls []wire.Call) (
 	var result batchResult
 	var heads []string
 	var errs []error
-	final := true
 	for _, slot := range slots {
 		if slot.err != nil {
 			errs = append(errs, slot.err)
@@ -53,12 +51,11 @@ func (s *session) batch(ctx workflow.Context, n agent.Node, calls []wire.Call) (
 		}
 		heads = append(heads, slot.out.Event)
 		result.escalate = result.escalate || slot.out.Escalate
-		final = final && slot.out.Final
+		result.final = result.final || slot.out.Final // one is enough, as in ADK
 	}
 	if len(heads) > 0 {
 		s.carry.Heads = heads
 	}
-	result.final = final
 	return result, errors.Join(errs...)
 }
 

@@ -27,7 +27,7 @@ func (s *session) leave(ctx workflow.Context) {
 // mirror tells the store once nothing but waits is left. Running again needs no telling: the activity that acts on the
 // outcome writes it.
 func (s *session) mirror(ctx workflow.Context) {
-	if s.branch.waiting < s.branch.active || s.state == wire.StateWaitingCredential {
+	if ctx.Err() != nil || s.branch.waiting < s.branch.active || s.state == wire.StateWaitingCredential {
 		return
 	}
 	s.setState(ctx, wire.StateWaitingCredential)

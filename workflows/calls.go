@@ -29,7 +29,8 @@ func (s *session) activityCtx(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: bookkeeping,
 		HeartbeatTimeout:    heartbeat,
-		WaitForCancellation: false,
+		// An activity that was cancelled and goes on could still write to the log of a session that has gone on too.
+		WaitForCancellation: true,
 	})
 }
 

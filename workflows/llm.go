@@ -26,14 +26,14 @@ func (s *session) llm(ctx workflow.Context, n agent.Node) (escalate bool, err er
 		if err != nil {
 			return false, err
 		}
-		s.carry.Heads = []string{turn.Event}
+		s.carry.Heads, s.worked = []string{turn.Event}, true
 		if turn.Failed {
 			return false, &endError{wire.EndFailed}
 		}
 		if len(turn.Calls) == 0 {
 			return false, nil
 		}
-		done, err := s.batch(ctx, n, turn.Calls)
+		done, err := s.batch(ctx, turn.Calls)
 		if err != nil {
 			return false, err
 		}

@@ -34,7 +34,9 @@ type session struct {
 	state      wire.State
 	agent      string
 	cancelled  bool
+	closed     bool // the store knows that the session takes no further message
 	continuing bool
+	worked     bool                // this run has made progress
 	stop       workflow.CancelFunc // cancels the invocation that runs
 }
 
@@ -66,23 +68,26 @@ func (s *session) run(ctx workflow.Context) error {
 				break
 			}
 		}
-		err := s.invoke(ctx)
-		if errors.Is(err, errContinue) {
-			return s.continueAsNew(ctx)
-		}
+		again, err := s.invoke(ctx)
 		if err != nil {
 			return err
 		}
-		s.carry.Invocation = nil
-		if s.in.Mode == wire.ModeJob || s.cancelled {
+		if !again && (s.in.Mode == wire.ModeJob || s.cancelled) {
 			break
 		}
-		if s.due(ctx) {
-			return s.continueAsNew(ctx)
+		if again || s.due(ctx) {
+			if err := s.continueAsNew(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if s.cancelled && !s.closed {
+		if err := s.finish(ctx, &wire.Invocation{}, wire.EndCancelled); err != nil {
+			return err
 		}
 	}
 	s.signals.drain(s)
-	return nil
+	return ctx.Err()
 }
 
 // next waits for a message and takes it. It leaves no invocation when the session was cancelled.
@@ -93,18 +98,22 @@ func (s *session) next(ctx workflow.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case len(s.carry.Pending) > 0 && !s.cancelled:
 		case s.cancelled:
 			return nil
-		default:
-			return s.continueAsNew(ctx)
+		case s.continuing:
+			if err := s.continueAsNew(ctx); err != nil {
+				return err
+			}
+			continue
 		}
+		announced := slices.Clone(s.carry.Pending)
 		took, err := callTake(s.activityCtx(ctx), wire.TakeInput{Heads: s.carry.Heads})
 		if err != nil {
 			return err
 		}
-		if took.Inbox == "" { // announced twice, or taken before a reset
-			s.carry.Pending = nil
+		s.worked = true
+		if took.Inbox == "" { // announced twice, or taken before a reset; what was announced meanwhile is still to be taken
+			s.carry.Pending = slices.DeleteFunc(s.carry.Pending, func(id string) bool { return slices.Contains(announced, id) })
 			continue
 		}
 		s.taken(took.Inbox)
@@ -125,8 +134,8 @@ func (s *session) taken(id string) {
 	}
 }
 
-// invoke runs the agent tree once and writes how it ended.
-func (s *session) invoke(ctx workflow.Context) error {
+// invoke runs the agent tree once and writes how it ended; again says that it did not end but goes on in another run.
+func (s *session) invoke(ctx workflow.Context) (again bool, err error) {
 	inv := s.carry.Invocation
 	if inv.Lists == nil {
 		inv.Lists = map[string]string{}
@@ -134,32 +143,39 @@ func (s *session) invoke(ctx workflow.Context) error {
 	work, cancel := workflow.WithCancel(ctx)
 	s.stop = cancel
 	defer cancel()
-	if s.cancelled { // cancelled while the message was being taken
+	if s.cancels(inv) { // while the message was queued or being taken, or as the last run ended
 		cancel()
 	}
 	s.branch = branches{active: 1}
 	s.setState(ctx, wire.StateRunning)
-	_, err := s.agentRun(work, s.in.Plan.Root, &inv.Frame)
+	_, err = s.agentRun(work, s.in.Plan.Root, &inv.Frame)
 	if errors.Is(err, errContinue) {
-		return err
+		return true, nil
 	}
 	s.waits.abandon()
-	return s.finish(ctx, inv, ending(err))
+	if err := s.finish(ctx, inv, ending(err)); err != nil {
+		return false, err
+	}
+	s.carry.Cancelled = slices.DeleteFunc(s.carry.Cancelled, func(id string) bool { return id == inv.ID })
+	s.carry.Invocation = nil
+	return false, nil
 }
 
 // finish uses a context that cancellation does not reach: an invocation that was cancelled must still be written down.
 func (s *session) finish(ctx workflow.Context, inv *wire.Invocation, end string) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	closed := s.in.Mode == wire.ModeJob || s.cancelled
 	out, err := callFinish(ctx, wire.FinishInput{
 		Invocation: inv.ID,
 		End:        end,
 		Heads:      s.carry.Heads,
 		Denied:     inv.Denied,
-		Closed:     s.in.Mode == wire.ModeJob || s.cancelled,
+		Closed:     closed,
 	})
 	if err != nil {
 		return err
 	}
+	s.closed = closed
 	if len(out.Heads) > 0 {
 		s.carry.Heads = out.Heads
 	}

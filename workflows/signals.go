@@ -8,7 +8,7 @@ import (
 	"tarry/wire"
 )
 
-// signals are read by one coroutine each, into state that the rest of the workflow awaits.
+// signals are read into state that the rest of the workflow awaits.
 type signals struct {
 	message, resolved, cancel, again workflow.ReceiveChannel
 }
@@ -20,16 +20,17 @@ func (s *session) listen(ctx workflow.Context) {
 		cancel:   workflow.GetSignalChannel(ctx, wire.SignalCancel),
 		again:    workflow.GetSignalChannel(ctx, wire.SignalContinueAsNew),
 	}
+	// Not a selector: one that is blocked takes a signal off its channel before its coroutine runs, so that a run which
+	// drains and ends in between would lose it.
 	workflow.GoNamed(ctx, "signals", func(ctx workflow.Context) {
-		for ctx.Err() == nil {
-			selector := workflow.NewSelector(ctx)
-			selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-			for _, ch := range []workflow.ReceiveChannel{s.signals.message, s.signals.resolved, s.signals.cancel, s.signals.again} {
-				selector.AddReceive(ch, func(workflow.ReceiveChannel, bool) { s.signals.drain(s) })
-			}
-			selector.Select(ctx)
+		for workflow.Await(ctx, s.signals.any) == nil {
+			s.signals.drain(s)
 		}
 	})
+}
+
+func (c *signals) any() bool {
+	return c.message.Len()+c.resolved.Len()+c.cancel.Len()+c.again.Len() > 0
 }
 
 // drain handles every signal that has arrived. It is called before a run ends too: a signal that is not read then would
@@ -57,17 +58,26 @@ func (c *signals) drain(s *session) {
 	}
 }
 
-// cancel ignores stale ids: a reset applies old signals again.
+// maxCancelled bounds the invocations that are to be cancelled once they begin.
+const maxCancelled = 100
+
+// cancel remembers which invocation it is for: that one may still be queued, or be about to move to a new run. An id that
+// has ended never comes again, so a stale one (a reset applies old signals again) does nothing.
 func (s *session) cancel(c wire.Cancel) {
 	inv := s.carry.Invocation
-	switch {
-	case c.Invocation == "":
+	if c.Invocation == "" {
 		s.cancelled = true
-	case inv == nil || inv.ID != c.Invocation:
-		s.log.Info("cancel of an invocation that does not run", "invocation", c.Invocation)
-		return
+	} else if !slices.Contains(s.carry.Cancelled, c.Invocation) {
+		s.carry.Cancelled = append(s.carry.Cancelled, c.Invocation)
+		if extra := len(s.carry.Cancelled) - maxCancelled; extra > 0 {
+			s.carry.Cancelled = slices.Delete(s.carry.Cancelled, 0, extra)
+		}
 	}
-	if inv != nil && s.stop != nil {
+	if inv != nil && s.stop != nil && s.cancels(inv) {
 		s.stop()
 	}
+}
+
+func (s *session) cancels(inv *wire.Invocation) bool {
+	return s.cancelled || slices.Contains(s.carry.Cancelled, inv.ID)
 }

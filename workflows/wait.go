@@ -37,6 +37,7 @@ func (w *waits) future(ctx workflow.Context, request string) workflow.Future {
 func (w *waits) resolve(r wire.Resolved) {
 	set, waiting := w.open[r.Request]
 	switch {
+	case r.Request == "":
 	case waiting:
 		delete(w.open, r.Request)
 		set.SetValue(r.Outcome)

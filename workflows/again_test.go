@@ -1,0 +1,182 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tarry/wire"
+)
+
+func (w *world) again() { w.SignalWorkflow(wire.SignalContinueAsNew, nil) }
+
+// resume runs the next run of a chain in a world of its own that goes on where the last one stood.
+func (w *world) resume(in wire.SessionInput) *world {
+	w.t.Helper()
+	next := newWorld(w.t)
+	next.inbox, next.turns, next.tools, next.lists, next.counts, next.ids = w.inbox, w.turns, w.tools, w.lists, w.counts, w.ids
+	return next
+}
+
+// A run continues as new at a turn boundary inside an invocation; frames say where each agent stands (pitfalls T2, T23).
+func TestContinueInsideAnInvocation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.inbox = []string{"in-1", "in-2"}
+	w.turns["a"] = [][]string{{"x"}, nil, {"x"}, {"x"}, nil}
+	w.turns["b"] = [][]string{nil, {"x"}, {"exit"}}
+	w.tools["exit"] = exits
+	w.at = func(name string) {
+		if name == "model a" && w.count(name) == 4 { // second turn of the second iteration
+			w.message("in-2")
+			w.resolve("early", wire.OutcomeGranted)
+			w.again()
+		}
+	}
+	in := w.continued(w.run(input(wire.ModeChat, sequence(loop(5, llm("a", "m"), llm("b")), llm("c")))))
+	require.Equal(t, 4, w.count("model a"))
+	require.Equal(t, &wire.Carry{
+		Taken: []string{"in-1"}, Pending: []string{"in-2"}, Early: []wire.Resolved{{Request: "early", Outcome: wire.OutcomeGranted}},
+		Heads: []string{"re-call-8"}, Runs: 1,
+		Invocation: &wire.Invocation{
+			ID: "inv-in-1", ModelCalls: 5, Lists: map[string]string{"m": "list-m"},
+			Frame: wire.Frame{Sub: &wire.Frame{Iteration: 1, Sub: &wire.Frame{}}},
+		},
+	}, in.Carry)
+
+	next := w.resume(in)
+	next.after(time.Hour, func() { next.cancel("") })
+	next.ends(in)
+	require.Equal(t, []string{
+		"model a", "model b", "tool x", "model b", "tool exit", "model c", "finish done", // nothing is listed again
+		"take", "list m", "model a", "model b", "model a", "model b", "model a", "model b", "model a", "model b", "model a", "model b", "model c", "finish done",
+		"finish cancelled",
+	}, next.seen())
+	require.JSONEq(t, `{"agent":"a","heads":["re-call-8"],"lists":["list-m"]}`, next.input("model a", 1))
+}
+
+// Asked for while something waits, the new run begins at the next boundary: the wait is not lost, nor is a grant that
+// comes at the same moment.
+func TestContinueWhileWaiting(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"t", "u"}}
+	w.tools["t"], w.tools["u"] = asks("r1", never), asks("r2", never)
+	w.after(time.Hour, w.again)
+	w.after(2*time.Hour, func() {
+		require.Equal(t, []string{"r1", "r2"}, w.status().Requests)
+		w.resolve("r1", wire.OutcomeGranted)
+	})
+	w.after(3*time.Hour, func() { w.resolve("r2", wire.OutcomeGranted) })
+	in := w.continued(w.run(input(wire.ModeJob, llm("a"))))
+	require.Equal(t, 1, w.count("model a"))
+	require.Equal(t, 2, w.count("tool t"))
+	next := w.resume(in)
+	next.ends(in)
+	require.Equal(t, []string{"model a", "finish done"}, next.seen())
+}
+
+// A grant that came early in one run is found by a wait of the next.
+func TestEarlyOutcomeIsCarried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"x"}, {"t"}}
+	w.tools["t"] = asks("r", never)
+	w.at = func(name string) {
+		if name == "tool x" {
+			w.resolve("r", wire.OutcomeGranted)
+			w.again()
+		}
+	}
+	in := w.continued(w.run(input(wire.ModeJob, llm("a"))))
+	next := w.resume(in)
+	next.ends(in)
+	require.Equal(t, []string{"model a", "tool t", "tool t", "model a", "finish done"}, next.seen())
+}
+
+// Signals that arrive in the very task that ends the run are not lost: whatever was sent is acted on, in this run or in
+// the next (pitfall T23).
+func TestSignalsAtTheEndOfARun(t *testing.T) {
+	t.Parallel()
+	// ending is a run that reaches its limit in the task that brings the first model's answer and the signals.
+	ending := func(t *testing.T, mode wire.Mode, signals func(w *world, send func(name string, payload any))) (*world, wire.SessionInput) {
+		t.Helper()
+		w := newWorld(t)
+		w.SetCurrentHistoryLength(100)
+		w.at = func(name string) {
+			if name == "model a" {
+				signals(w, w.SignalWorkflowSkippingWorkflowTask)
+			}
+		}
+		in := input(mode, sequence(llm("a"), llm("b")))
+		in.Timing.ContinueAfter = 1
+		in.Carry = &wire.Carry{Invocation: &wire.Invocation{ID: "inv-in-1"}, Heads: []string{"ev-in-1"}}
+		return w, in
+	}
+	t.Run("message and outcome", func(t *testing.T) {
+		t.Parallel()
+		w, in := ending(t, wire.ModeChat, func(_ *world, send func(string, any)) {
+			send(wire.SignalMessage, wire.Message{Inbox: "in-2"})
+			send(wire.SignalMessage, wire.Message{Inbox: "in-3"})
+			send(wire.SignalResolved, wire.Resolved{Request: "r", Outcome: wire.OutcomeDenied})
+		})
+		next := w.continued(w.run(in))
+		require.Equal(t, []string{"in-2", "in-3"}, next.Carry.Pending)
+		require.Equal(t, []wire.Resolved{{Request: "r", Outcome: wire.OutcomeDenied}}, next.Carry.Early)
+	})
+	t.Run("cancel of the invocation", func(t *testing.T) {
+		t.Parallel()
+		w, in := ending(t, wire.ModeJob, func(_ *world, send func(string, any)) {
+			send(wire.SignalCancel, wire.Cancel{Invocation: "inv-in-1"})
+		})
+		in = w.continued(w.run(in))
+		require.Equal(t, []string{"inv-in-1"}, in.Carry.Cancelled)
+		next := w.resume(in)
+		next.ends(in)
+		require.Equal(t, []string{"finish cancelled"}, next.seen())
+	})
+	t.Run("cancel of the session", func(t *testing.T) {
+		t.Parallel()
+		w, in := ending(t, wire.ModeChat, func(_ *world, send func(string, any)) {
+			send(wire.SignalCancel, wire.Cancel{})
+		})
+		w.ends(in)
+		require.Equal(t, []string{"model a", "finish cancelled"}, w.seen())
+		require.True(t, w.finishes[0].Closed)
+	})
+}
+
+func TestContinueWhenIdle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.after(time.Hour, w.again)
+	in := w.continued(w.run(input(wire.ModeChat, llm("a"))))
+	require.Nil(t, in.Carry.Invocation)
+	require.Equal(t, []string{"in-1"}, in.Carry.Taken)
+	require.Equal(t, []string{"ev-a-1", "ev-finish"}, in.Carry.Heads)
+}
+
+// A history that has grown to its limit is left at the next boundary, but never before the run has done anything.
+func TestContinueAtTheLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"x"}, {"x"}}
+	w.SetCurrentHistoryLength(100)
+	limited := input(wire.ModeJob, llm("a"))
+	limited.Timing.ContinueAfter = 1
+	in := w.continued(w.run(limited))
+	require.Equal(t, []string{"take"}, w.seen())
+	runs := 1
+	for ; in.Carry.Invocation != nil && runs < 10; runs++ {
+		w = w.resume(in)
+		w.SetCurrentHistoryLength(100)
+		err := w.run(in)
+		if err == nil {
+			break
+		}
+		in = w.continued(err)
+	}
+	require.Equal(t, 3, runs)
+	require.Equal(t, []string{"model a", "finish done"}, w.seen())
+}

@@ -1,0 +1,269 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"tarry/agent"
+	"tarry/wire"
+	"tarry/workflows"
+)
+
+// world runs the session workflow in the SDK's test environment. Activities are scripted and registered under their wire
+// names; what they were asked is noted in order.
+type world struct {
+	*testsuite.TestWorkflowEnvironment
+	t *testing.T
+
+	inbox []string
+	// turns are what the models of agents answer, by agent: each a list of tool names; when they are used up, a final text.
+	turns map[string][][]string
+	tools map[string]tool
+	lists map[string]func(n int, in wire.ListInput) wire.ListResult
+	close func(in wire.CloseInput) wire.CloseResult
+	// at is called when an activity begins, with its name as it is noted.
+	at func(name string)
+
+	mu       sync.Mutex
+	names    []string
+	inputs   []string
+	finishes []wire.FinishInput
+	counts   map[string]int
+	ids      int
+}
+
+// tool is called with the number of the call, from 1.
+type tool func(ctx context.Context, n int, in wire.ToolInput) wire.ToolResult
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	w := &world{
+		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, inbox: []string{"in-1"}, counts: map[string]int{},
+		turns: map[string][][]string{}, tools: map[string]tool{}, lists: map[string]func(int, wire.ListInput) wire.ListResult{},
+	}
+	w.SetTestTimeout(20 * time.Second)
+	w.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
+	for name, f := range map[string]any{
+		wire.ActivityTake: w.take, wire.ActivityListTools: w.list, wire.ActivityCallModel: w.model, wire.ActivityClose: w.closing,
+		wire.ActivitySettle: w.settle, wire.ActivityMirror: w.mirror, wire.ActivityFinish: w.finish,
+	} {
+		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	w.RegisterDynamicActivity(w.tool, activity.DynamicRegisterOptions{})
+	return w
+}
+
+func (w *world) note(name string, in any) (n int) {
+	body, err := json.Marshal(in)
+	w.mu.Lock()
+	w.names, w.inputs = append(w.names, name), append(w.inputs, string(body))
+	w.counts[name]++
+	n = w.counts[name]
+	at := w.at
+	w.mu.Unlock()
+	if err != nil {
+		panic(err)
+	}
+	if at != nil {
+		at(name)
+	}
+	return n
+}
+
+func (w *world) id(prefix string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return fmt.Sprintf("%s-%d", prefix, w.ids)
+}
+
+func (w *world) take(_ context.Context, in wire.TakeInput) (wire.TakeResult, error) {
+	w.note("take", in)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.inbox) == 0 {
+		return wire.TakeResult{}, nil
+	}
+	next := w.inbox[0]
+	w.inbox = w.inbox[1:]
+	return wire.TakeResult{Inbox: next, Invocation: "inv-" + next, Event: "ev-" + next}, nil
+}
+
+func (w *world) list(_ context.Context, in wire.ListInput) (wire.ListResult, error) {
+	n := w.note("list "+in.Toolset, in)
+	if f := w.lists[in.Toolset]; f != nil {
+		return f(n, in), nil
+	}
+	return wire.ListResult{List: "list-" + in.Toolset}, nil
+}
+
+func (w *world) model(_ context.Context, in wire.ModelInput) (wire.ModelResult, error) {
+	n := w.note("model "+in.Agent, in)
+	out := wire.ModelResult{Event: w.id("ev-" + in.Agent)}
+	if turns := w.turns[in.Agent]; n <= len(turns) {
+		for _, name := range turns[n-1] {
+			out.Calls = append(out.Calls, wire.Call{ID: w.id("call"), Tool: name})
+		}
+	}
+	return out, nil
+}
+
+func (w *world) tool(ctx context.Context, args converter.EncodedValues) (wire.ToolResult, error) {
+	name := strings.TrimPrefix(activity.GetInfo(ctx).ActivityType.Name, wire.ToolPrefix)
+	var in wire.ToolInput
+	if err := args.Get(&in); err != nil {
+		return wire.ToolResult{}, err
+	}
+	n := w.note("tool "+name, in)
+	if f := w.tools[name]; f != nil {
+		out := f(ctx, n, in)
+		return out, ctx.Err()
+	}
+	return wire.ToolResult{Event: "re-" + in.Call}, nil
+}
+
+func (w *world) closing(_ context.Context, in wire.CloseInput) (wire.CloseResult, error) {
+	w.note("close", in)
+	if w.close != nil {
+		return w.close(in), nil
+	}
+	return wire.CloseResult{Outcome: wire.OutcomeExpired}, nil
+}
+
+func (w *world) settle(_ context.Context, in wire.SettleInput) (wire.SettleResult, error) {
+	w.note("settle "+in.Reason, in)
+	if in.Call == "" {
+		return wire.SettleResult{}, nil
+	}
+	return wire.SettleResult{Event: "se-" + in.Call}, nil
+}
+
+func (w *world) mirror(_ context.Context, in wire.MirrorInput) error {
+	w.note("mirror "+string(in.State), in)
+	return nil
+}
+
+func (w *world) finish(_ context.Context, in wire.FinishInput) (wire.FinishResult, error) {
+	w.note("finish "+in.End, in)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.finishes = append(w.finishes, in)
+	return wire.FinishResult{Heads: append(slices.Clone(in.Heads), "ev-finish")}, nil
+}
+
+func (w *world) seen() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.names)
+}
+
+func (w *world) count(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts[name]
+}
+
+// input returns the JSON that the n-th activity of a name was given.
+func (w *world) input(name string, n int) string {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, seen := range w.names {
+		if seen == name {
+			if n--; n == 0 {
+				return w.inputs[i]
+			}
+		}
+	}
+	w.t.Fatalf("activity %q was not run that often", name)
+	return ""
+}
+
+// after calls f at a time of the workflow's clock, which jumps ahead whenever nothing runs.
+func (w *world) after(d time.Duration, f func()) { w.RegisterDelayedCallback(f, d) }
+
+func (w *world) message(id string) { w.SignalWorkflow(wire.SignalMessage, wire.Message{Inbox: id}) }
+
+func (w *world) resolve(request string, o wire.Outcome) {
+	w.SignalWorkflow(wire.SignalResolved, wire.Resolved{Request: request, Outcome: o})
+}
+
+func (w *world) cancel(invocation string) {
+	w.SignalWorkflow(wire.SignalCancel, wire.Cancel{Invocation: invocation})
+}
+
+func (w *world) status() (s wire.Status) {
+	w.t.Helper()
+	value, err := w.QueryWorkflow(wire.QueryStatus)
+	require.NoError(w.t, err)
+	require.NoError(w.t, value.Get(&s))
+	return s
+}
+
+func input(mode wire.Mode, root agent.Node) wire.SessionInput {
+	return wire.SessionInput{Definition: "hash", Mode: mode, Plan: agent.Plan{App: "app", Root: root}}
+}
+
+// run starts the session with its first message, runs it to its end and returns the workflow's error.
+func (w *world) run(in wire.SessionInput) error {
+	w.t.Helper()
+	if in.Carry == nil {
+		w.after(0, func() { w.message("in-1") })
+	}
+	w.ExecuteWorkflow(wire.WorkflowSession, in)
+	require.True(w.t, w.IsWorkflowCompleted())
+	return w.GetWorkflowError()
+}
+
+// ends runs a session that must end well.
+func (w *world) ends(in wire.SessionInput) {
+	w.t.Helper()
+	require.NoError(w.t, w.run(in))
+}
+
+// continued returns the input of the next run.
+func (w *world) continued(err error) (in wire.SessionInput) {
+	w.t.Helper()
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(w.t, err, &next)
+	require.NoError(w.t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	return in
+}
+
+func llm(name string, toolsets ...string) agent.Node {
+	return agent.Node{Name: name, Kind: agent.KindLLM, Toolsets: toolsets}
+}
+
+func loop(iterations int, children ...agent.Node) agent.Node {
+	return agent.Node{Name: "loop", Kind: agent.KindLoop, MaxIterations: iterations, Children: children}
+}
+
+func sequence(children ...agent.Node) agent.Node {
+	return agent.Node{Name: "sequence", Kind: agent.KindSequential, Children: children}
+}
+
+// asks makes a tool that asks for a login and answers once it is called again with that request answered.
+func asks(request string, deadline time.Time) tool {
+	return func(_ context.Context, _ int, in wire.ToolInput) wire.ToolResult {
+		if in.Answered == request {
+			return wire.ToolResult{Event: "re-" + in.Call}
+		}
+		return wire.ToolResult{Asked: wire.Asked{Request: request, Asking: "ask-" + request, Deadline: deadline}}
+	}
+}
