@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	claim    = 30 * time.Second
-	batch    = 64
-	parallel = 8
+	parallel = 16
+	// patience bounds one delivery, and claim is longer: a message is not claimed twice while it is being delivered.
+	patience = 10 * time.Second
+	claim    = 20 * time.Second
 )
 
 // Dispatcher delivers messages. Make it with [New]; run one per process.
@@ -36,13 +37,17 @@ func (d *Dispatcher) Wake() {
 	}
 }
 
-// Run delivers until ctx ends.
+// Run delivers until ctx ends. It claims what it can deliver at once and no more, so that a delivery that hangs holds up
+// nothing else, and what a killed process had claimed is late by seconds.
 func (d *Dispatcher) Run(ctx context.Context) {
 	tick := time.NewTicker(d.poll)
 	defer tick.Stop()
+	var group sync.WaitGroup
+	defer group.Wait()
+	slots := make(chan struct{}, parallel)
 	for {
-		if d.round(ctx) == batch {
-			continue
+		for more := true; more; {
+			more = d.round(ctx, &group, slots)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,45 +58,60 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	}
 }
 
-func (d *Dispatcher) round(ctx context.Context) int {
-	messages, err := d.store.Due(ctx, batch, claim)
-	if err != nil {
-		if ctx.Err() == nil {
-			d.log.WarnContext(ctx, "read outbox", "err", err)
-		}
-		return 0
+// round waits for a free slot and fills the free ones; more says that there may be more to do.
+func (d *Dispatcher) round(ctx context.Context, group *sync.WaitGroup, slots chan struct{}) (more bool) {
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return false
 	}
-	slots := make(chan struct{}, parallel)
-	var group sync.WaitGroup
-	for _, m := range messages {
-		slots <- struct{}{}
+	free := 1 + parallel - len(slots) // only this goroutine takes slots
+	messages, err := d.store.Due(ctx, free, claim)
+	if err != nil && ctx.Err() == nil {
+		d.log.WarnContext(ctx, "read outbox", "err", err)
+	}
+	for i, m := range messages {
+		if i > 0 {
+			slots <- struct{}{}
+		}
 		group.Go(func() {
 			defer func() { <-slots }()
 			d.one(ctx, m)
 		})
 	}
-	group.Wait()
-	return len(messages)
+	if len(messages) == 0 {
+		<-slots
+	}
+	return len(messages) == free && ctx.Err() == nil
 }
 
 func (d *Dispatcher) one(ctx context.Context, m Message) {
-	err := d.deliver(ctx, m)
-	var record error
+	err := d.try(ctx, m)
+	if err != nil && !errors.Is(err, ErrGone) && ctx.Err() != nil {
+		return // the claim runs out by itself
+	}
+	// What happened is recorded also when the process is being stopped: or the next one sends it again.
+	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
 	switch {
 	case err == nil:
-		record = d.store.Sent(ctx, m.ID, again(m.Sent))
+		err = d.store.Sent(record, m.ID, again(m.Sent))
 	case errors.Is(err, ErrGone):
 		d.log.InfoContext(ctx, "receiver is gone", "workflow_id", m.WorkflowID, "signal", m.Signal)
-		record = d.store.Gone(ctx, m.ID)
-	case ctx.Err() != nil:
-		return // the claim runs out by itself
+		err = d.store.Gone(record, m.ID)
 	default:
 		d.log.WarnContext(ctx, "deliver signal", "workflow_id", m.WorkflowID, "signal", m.Signal, "attempt", m.Failed+1, "err", err)
-		record = d.store.Failed(ctx, m.ID, retry(m.Failed))
+		err = d.store.Failed(record, m.ID, retry(m.Failed))
 	}
-	if record != nil && ctx.Err() == nil {
-		d.log.WarnContext(ctx, "record delivery", "workflow_id", m.WorkflowID, "err", record)
+	if err != nil {
+		d.log.WarnContext(ctx, "record delivery", "workflow_id", m.WorkflowID, "err", err)
 	}
+}
+
+func (d *Dispatcher) try(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return d.deliver(ctx, m)
 }
 
 // again grows quickly: a run takes 10,000 signals at most, and a delivery that was accepted is seldom lost.

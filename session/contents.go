@@ -23,21 +23,19 @@ func Contents(view []*Record, agentName, branch, include string) ([]*genai.Conte
 	if include == "none" {
 		visible = currentTurn(visible, agentName)
 	}
-	responses := map[string]*genai.FunctionResponse{}
-	for _, r := range visible {
-		for _, response := range r.Responses() {
-			if own(r, agentName) {
-				responses[response.ID] = response
-			}
-		}
-	}
+	responses := responsesTo(visible, agentName)
 	var out []*genai.Content
 	used := 0
 	for _, r := range visible {
 		switch {
 		case !own(r, agentName):
-			out = append(out, retold(r))
+			if told := retold(r); len(told.Parts) > 1 {
+				out = append(out, told)
+			}
 		case len(r.Responses()) > 0: // placed behind its call
+			if words := without(r.Content.Parts); len(words) > 0 {
+				out = append(out, &genai.Content{Role: role(r), Parts: words})
+			}
 		default:
 			out = append(out, &genai.Content{Role: role(r), Parts: r.Content.Parts})
 			answer, err := answers(r, responses)
@@ -56,15 +54,49 @@ func Contents(view []*Record, agentName, branch, include string) ([]*genai.Conte
 	return out, nil
 }
 
+// responsesTo finds the responses to an agent's calls. What a person sends counts only for a call of the agent that has no
+// response: nobody outside can change a tool's result, or break the conversation with an answer to nothing.
+func responsesTo(visible []*Record, agentName string) map[string]*genai.FunctionResponse {
+	open, out := map[string]bool{}, map[string]*genai.FunctionResponse{}
+	for _, r := range visible {
+		if r.Author != agentName {
+			continue
+		}
+		for _, call := range r.Calls() {
+			open[call.ID] = true
+		}
+		for _, response := range r.Responses() {
+			out[response.ID] = response
+		}
+	}
+	for _, r := range visible {
+		if r.Author != agent.UserAuthor {
+			continue
+		}
+		for _, response := range r.Responses() {
+			if open[response.ID] && out[response.ID] == nil {
+				out[response.ID] = response
+			}
+		}
+	}
+	return out
+}
+
+// without leaves function responses out.
+func without(parts []*genai.Part) []*genai.Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p *genai.Part) bool { return p.FunctionResponse != nil })
+}
+
 func visibleTo(view []*Record, branch string) []*Record {
 	return slices.DeleteFunc(slices.Clone(view), func(r *Record) bool {
 		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || r.Asks() || r.Kind == KindNotice || !inBranch(branch, r.Branch)
 	})
 }
 
-// inBranch: an agent sees its own branch and those above it.
+// inBranch: an agent sees its own branch and those above it, and one that is in no branch sees all of them, as in ADK: so
+// the agent after a parallel one reads what its children said.
 func inBranch(branch, of string) bool {
-	return of == "" || branch == of || strings.HasPrefix(branch, of+".")
+	return branch == "" || of == "" || branch == of || strings.HasPrefix(branch, of+".")
 }
 
 // currentTurn keeps what came since somebody else spoke last, as ADK's include_contents: none.
@@ -123,9 +155,9 @@ func retold(r *Record) *genai.Content {
 	return &genai.Content{Role: genai.RoleUser, Parts: parts}
 }
 
-func compact(v any) string {
+func compact(v map[string]any) string {
 	body, err := json.Marshal(v)
-	if err != nil {
+	if err != nil || v == nil {
 		return "{}"
 	}
 	return string(body)

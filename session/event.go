@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -69,7 +70,9 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		return body, err //nolint:wrapcheck // the caller is encoding/json, which wraps
 	}
 	var tree map[string]any
-	if err := json.Unmarshal(body, &tree); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber() // a float has no room for a long id
+	if err := decoder.Decode(&tree); err != nil {
 		return nil, err //nolint:wrapcheck // as above
 	}
 	content, _ := tree["content"].(map[string]any)

@@ -17,6 +17,8 @@ var (
 	ErrExists = errors.New("session: exists already")
 	// ErrConflict: an event id is there with another kind or author.
 	ErrConflict = errors.New("session: event id is taken by another event")
+	// ErrAnswered: the call that an append answers has another answer already. Nothing was stored; the call names it.
+	ErrAnswered = errors.New("session: call is answered by another event")
 	// ErrClosed: the session takes no further message.
 	ErrClosed = errors.New("session: closed")
 )
@@ -54,12 +56,14 @@ type Invocation struct {
 type Append struct {
 	Owner   agent.Owner
 	Session string
-	// Run is the Temporal run that appends: a run that another has replaced does not move the session's heads.
+	// Run is the Temporal run that appends: a run that another has replaced does not move the session's heads, and the
+	// first append of a run that was reset leaves behind what the replaced run said after that point. Empty for what no run
+	// appends.
 	Run    string
 	Events []NewEvent
 	// Calls are function calls that the events make and that will run.
 	Calls []Call
-	// Answers maps call ids to the events that answer them.
+	// Answers maps call ids to the events that answer them. A call has one answer for good: see [ErrAnswered].
 	Answers map[string]string
 	// Acted is the request whose outcome this append acts on; its message is done with.
 	Acted string
@@ -100,13 +104,15 @@ type Message struct {
 // Log keeps sessions. Every method is atomic and safe for concurrent use by several processes; an Owner that does not
 // own what is named gets [ErrNotFound].
 type Log interface {
-	// Create stores a new session, or returns [ErrExists].
+	// Create stores a new session, or returns [ErrExists]. Of the initial state, user: keys go where the user's other
+	// sessions see them; app: and temp: keys are dropped, since clients may not write them.
 	Create(ctx context.Context, s Session) error
 	Session(ctx context.Context, owner agent.Owner, id string) (Session, error)
 	// Sessions lists the owner's sessions, newest first.
 	Sessions(ctx context.Context, owner agent.Owner, limit int) ([]Session, error)
 	Delete(ctx context.Context, owner agent.Owner, id string) error
-	// Post stores a message and the nudge that will announce it. The definition pins a session that has none.
+	// Post stores a message and the nudge that will announce it. The definition pins a session that has none. Of the
+	// event's actions nothing is kept but the state that clients may write.
 	Post(ctx context.Context, owner agent.Owner, id, definition, mode string, m Message) error
 	// Timeline lists the events that lead to where the session stands, with Seq > after.
 	Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*Record, error)
@@ -117,7 +123,8 @@ type Log interface {
 	// ByWorkflow finds the session of a workflow.
 	ByWorkflow(ctx context.Context, workflowID string) (Session, error)
 	// Take moves the next message into the log, as event with parents heads (or where the session stands, if none are
-	// given), and returns its record and inbox id. A repeat with the same event id returns the same; no message: nil.
+	// given), and returns its record and inbox id. A repeat with the same event id returns the same; no message, or a run
+	// that another has replaced: nil.
 	Take(ctx context.Context, s Session, run, eventID string, heads []string) (*Record, string, error)
 	// Append adds events. An id that exists returns the stored event instead: see [ErrConflict].
 	Append(ctx context.Context, a Append) ([]*Record, error)
@@ -134,7 +141,8 @@ type Log interface {
 	Open(ctx context.Context, s Session, invocation string) ([]Call, error)
 	// SetStatus writes where a run stands.
 	SetStatus(ctx context.Context, s Session, run, status string) error
-	// Finish ends an invocation and returns where the session stands.
+	// Finish ends an invocation and returns where the session stands. Closing cancels the messages that are still queued.
+	// A run that another has replaced ends nothing.
 	Finish(ctx context.Context, s Session, end Ending) ([]string, error)
 }
 

@@ -1,6 +1,12 @@
 package session
 
-import "tarry/agent"
+import (
+	"strings"
+
+	"google.golang.org/genai"
+
+	"tarry/agent"
+)
 
 // Kind of an event; an id that is found again with another kind is an error.
 type Kind string
@@ -56,4 +62,22 @@ func Ancestors(byID map[string]*Record, heads []string) (view []*Record, missing
 	}
 	sortBySeq(view)
 	return view, missing
+}
+
+// Interrupted answers a call whose run is gone, as event id.
+func Interrupted(call Call, id string) NewEvent {
+	message := "The run was ended from outside before the call had an answer."
+	if call.Started {
+		message += " It is not known whether it took effect."
+	}
+	parent := call.Event
+	if call.Asking != "" {
+		parent = call.Asking
+	}
+	return NewEvent{Kind: KindResponse, Parents: []string{parent}, Event: Event{
+		ID: id, InvocationID: call.Invocation, Author: call.Agent,
+		Content: &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{
+			ID: call.ID, Name: call.Name[strings.LastIndex(call.Name, ".")+1:], Response: map[string]any{"error": message},
+		}}}},
+	}}
 }

@@ -3,13 +3,10 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"iter"
-	"maps"
+	"fmt"
 
 	"tarry/session"
 )
-
-func keys(m map[string]string) iter.Seq[string] { return maps.Keys(m) }
 
 const callColumns = `id, invocation, event, agent, toolset, name, args, idempotent, started, answer, asking, asked`
 
@@ -48,6 +45,9 @@ func (c *conn) call(row session.Session, id string) (session.Call, error) {
 // Start implements [session.Log].
 func (s *Store) Start(ctx context.Context, row session.Session, id string) (call session.Call, err error) {
 	err = s.tx(ctx, func(c *conn) error {
+		if _, err := c.lockSession(row.WorkflowID); err != nil {
+			return err
+		}
 		if call, err = c.call(row, id); err != nil || call.Answer != "" {
 			return err
 		}
@@ -59,39 +59,52 @@ func (s *Store) Start(ctx context.Context, row session.Session, id string) (call
 
 // ReleaseCall implements [session.Log].
 func (s *Store) ReleaseCall(ctx context.Context, row session.Session, id string) error {
-	_, err := s.read(ctx).exec(`UPDATE calls SET started = 0 WHERE workflow_id = ? AND id = ? AND answer = ''`, row.WorkflowID, id)
+	return s.read(ctx).release(row, id)
+}
+
+// release gives a call's mark back in the caller's transaction.
+func (c *conn) release(row session.Session, id string) error {
+	_, err := c.exec(`UPDATE calls SET started = 0 WHERE workflow_id = ? AND id = ? AND answer = ''`, row.WorkflowID, id)
 	return err
+}
+
+// answer ties a call to its one answer. An attempt that was given up and still runs finds that the call has another: two
+// responses to one call would stand in the model's view.
+func (c *conn) answer(row session.Session, id, event string) error {
+	n, err := c.exec(`UPDATE calls SET answer = ?, started = 0 WHERE id = ? AND workflow_id = ? AND answer IN ('', ?)`, event, id, row.WorkflowID, event)
+	if err != nil || n == 1 {
+		return err
+	}
+	call, err := c.call(row, id)
+	if err != nil {
+		return fmt.Errorf("answer call %s: %w", id, err)
+	}
+	return fmt.Errorf("%w: %s by %s", session.ErrAnswered, id, call.Answer)
 }
 
 // Open implements [session.Log].
 func (s *Store) Open(ctx context.Context, row session.Session, invocation string) ([]session.Call, error) {
-	return collect(s.read(ctx), `SELECT `+callColumns+` FROM calls WHERE workflow_id = ? AND invocation = ? AND answer = '' ORDER BY seq`,
+	return s.read(ctx).open(row, invocation)
+}
+
+func (c *conn) open(row session.Session, invocation string) ([]session.Call, error) {
+	return collect(c, `SELECT `+callColumns+` FROM calls WHERE workflow_id = ? AND invocation = ? AND answer = '' ORDER BY seq`,
 		[]any{row.WorkflowID, invocation}, scanCall)
 }
 
 // Finish implements [session.Log].
 func (s *Store) Finish(ctx context.Context, row session.Session, end session.Ending) (tips []string, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		end.Append.Run = end.Run
-		if _, err := c.append(row, end.Append); err != nil {
-			return err
-		}
-		if err := c.cancelRequests(row.WorkflowID, end.Invocation); err != nil {
-			return err
-		}
-		if _, err := c.exec(`UPDATE invocations SET status = ?, denied = ?, ended = ? WHERE id = ? AND ended = 0`, end.Status, flag(end.Denied), c.now, end.Invocation); err != nil {
-			return err
-		}
-		status := "idle"
-		if end.Closed {
-			status = end.Status
-		}
 		current, err := c.current(row.WorkflowID, end.Run)
 		if err != nil {
 			return err
 		}
+		end.Append.Run = end.Run
+		if _, err := c.append(row, end.Append); err != nil {
+			return err
+		}
 		if current {
-			if _, err := c.exec(`UPDATE sessions SET status = ?, closed = ?, updated = ? WHERE workflow_id = ?`, status, flag(end.Closed), c.now, row.WorkflowID); err != nil {
+			if err := c.finish(row, end); err != nil {
 				return err
 			}
 		}
@@ -99,6 +112,24 @@ func (s *Store) Finish(ctx context.Context, row session.Session, end session.End
 		return err
 	})
 	return tips, err
+}
+
+func (c *conn) finish(row session.Session, end session.Ending) error {
+	if err := c.cancelRequests(row.WorkflowID, end.Invocation, "invocation ended"); err != nil {
+		return err
+	}
+	if _, err := c.exec(`UPDATE invocations SET status = ?, denied = ?, ended = ? WHERE id = ? AND ended = 0`, end.Status, flag(end.Denied), c.now, end.Invocation); err != nil {
+		return err
+	}
+	status := "idle"
+	if end.Closed {
+		status = end.Status
+		if err := c.dropQueued(row.WorkflowID); err != nil {
+			return err
+		}
+	}
+	_, err := c.exec(`UPDATE sessions SET status = ?, closed = ?, updated = ? WHERE workflow_id = ?`, status, flag(end.Closed), c.now, row.WorkflowID)
+	return err
 }
 
 func flag(b bool) int {

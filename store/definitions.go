@@ -90,8 +90,11 @@ func (s *Store) Check(ctx context.Context, name string, create func() ([]byte, e
 		if value, err = create(); err != nil {
 			return fmt.Errorf("create %s: %w", name, err)
 		}
-		_, err = c.exec(`INSERT INTO meta (name, value) VALUES (?, ?)`, name, value)
-		return err
+		n, err := c.exec(`INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING`, name, value)
+		if err != nil || n == 1 {
+			return err
+		}
+		return c.get(`SELECT value FROM meta WHERE name = ?`, []any{name}, []any{&value}) // another was first
 	})
 	return value, err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -13,6 +12,8 @@ type dialect struct {
 	skipLocked string
 	name       string // as goose and database/sql name it
 	driver     string
+	// dsn makes the driver's name for what a URL names, and sees to it that the database can be opened.
+	dsn func(rest string) (string, error)
 	// serial is the type of a growing primary key.
 	serial string
 	// rebind turns ? placeholders into the dialect's.
@@ -34,19 +35,4 @@ func dialectOf(url string) (dialect, string, error) {
 	default:
 		return dialect{}, "", fmt.Errorf("%w: %q; use a file path or sqlite://PATH", ErrUnsupported, scheme)
 	}
-}
-
-// numbered turns ? into $1, $2, …, for dialects that want it. Our SQL has no ? inside literals.
-func numbered(query string) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range query {
-		if r != '?' {
-			b.WriteRune(r)
-			continue
-		}
-		n++
-		b.WriteString("$" + strconv.Itoa(n))
-	}
-	return b.String()
 }

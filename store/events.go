@@ -3,10 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"tarry/agent"
 	"tarry/session"
 )
 
@@ -53,7 +53,7 @@ func (c *conn) events(workflowID string, ids []string) ([]*session.Record, error
 // Append implements [session.Log].
 func (s *Store) Append(ctx context.Context, a session.Append) (out []*session.Record, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		row, err := c.session(a.Owner, a.Session)
+		row, err := c.lockedSession(a.Owner, a.Session)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (c *conn) append(row session.Session, a session.Append) ([]*session.Record,
 			continue
 		}
 		if current {
-			if err := c.moveTips(row.WorkflowID, r); err != nil {
+			if err := c.moveTips(row.WorkflowID, a.Run, r); err != nil {
 				return nil, err
 			}
 		}
@@ -93,8 +93,8 @@ func (c *conn) append(row session.Session, a session.Append) ([]*session.Record,
 			return nil, err
 		}
 	}
-	for _, id := range slices.Sorted(keys(a.Answers)) {
-		if _, err := c.exec(`UPDATE calls SET answer = ?, started = 0 WHERE id = ? AND workflow_id = ? AND answer = ''`, a.Answers[id], id, row.WorkflowID); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(a.Answers)) {
+		if err := c.answer(row, id, a.Answers[id]); err != nil {
 			return nil, err
 		}
 	}
@@ -132,54 +132,14 @@ func (c *conn) insertEvent(row session.Session, e session.NewEvent) (r *session.
 	if err != nil {
 		return nil, false, err
 	}
-	r = &session.Record{Event: e.Event, Parents: e.Parents, Kind: e.Kind, Body: []byte(body)}
+	r = &session.Record{Parents: slices.Clone(e.Parents), Kind: e.Kind, Body: []byte(body)}
+	if err := decode(body, &r.Event); err != nil { // what a repeat will read
+		return nil, false, err
+	}
 	err = c.get(`INSERT INTO events (id, workflow_id, invocation, kind, author, parents, body, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
 		[]any{e.ID, row.WorkflowID, e.InvocationID, string(e.Kind), e.Author, parents, body, c.now}, []any{&r.Seq})
+	if c.d.unique(err) {
+		return nil, false, fmt.Errorf("%w: %s is an event of another session", session.ErrConflict, e.ID)
+	}
 	return r, true, err
-}
-
-func (c *conn) tips(workflowID string) ([]string, error) {
-	var body string
-	if err := c.get(`SELECT tips FROM sessions WHERE workflow_id = ?`, []any{workflowID}, []any{&body}); err != nil {
-		return nil, err
-	}
-	var tips []string
-	return tips, decode(body, &tips)
-}
-
-func (c *conn) moveTips(workflowID string, r *session.Record) error {
-	tips, err := c.tips(workflowID)
-	if err != nil {
-		return err
-	}
-	tips = slices.DeleteFunc(tips, func(id string) bool { return slices.Contains(r.Parents, id) })
-	body, err := encode(append(tips, r.ID))
-	if err != nil {
-		return err
-	}
-	_, err = c.exec(`UPDATE sessions SET tips = ?, updated = ? WHERE workflow_id = ?`, body, c.now, workflowID)
-	return err
-}
-
-// Timeline implements [session.Log].
-func (s *Store) Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*session.Record, error) {
-	c := s.read(ctx)
-	row, err := c.session(owner, id)
-	if err != nil {
-		return nil, err
-	}
-	tips, err := c.tips(row.WorkflowID)
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.events(row.WorkflowID, nil)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]*session.Record, len(all))
-	for _, r := range all {
-		byID[r.ID] = r
-	}
-	view, _ := session.Ancestors(byID, tips)
-	return slices.DeleteFunc(view, func(r *session.Record) bool { return r.Seq <= after }), nil
 }

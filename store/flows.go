@@ -58,7 +58,7 @@ func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
 		return err
 	}
 	return s.tx(ctx, func(c *conn) error {
-		r, err := c.request(f.Request)
+		r, err := c.locked(f.Request)
 		if err != nil {
 			return err
 		}
@@ -102,18 +102,26 @@ func (s *Store) Refuse(ctx context.Context, stateHash, reason, codeHash string) 
 	})
 }
 
+// flowAndRequest reads both under the lock of the request's slot.
 func (c *conn) flowAndRequest(stateHash string) (oauth.Flow, auth.Request, error) {
 	f, err := c.flow(stateHash)
 	if err != nil {
 		return f, auth.Request{}, err
 	}
-	r, err := c.request(f.Request)
+	r, err := c.locked(f.Request)
+	if err != nil {
+		return f, r, err
+	}
+	f, err = c.flow(stateHash)
 	return f, r, err
 }
 
 // StartExchange implements [oauth.Store].
 func (s *Store) StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Time) (f oauth.Flow, err error) {
 	err = s.tx(ctx, func(c *conn) error {
+		if _, _, err := c.flowAndRequest(stateHash); err != nil {
+			return err
+		}
 		var refused int
 		if err := c.get(`SELECT COUNT(*) FROM refused_codes WHERE state_hash = ? AND code_hash = ?`, []any{stateHash, codeHash}, []any{&refused}); err != nil {
 			return err
@@ -130,6 +138,9 @@ func (s *Store) StartExchange(ctx context.Context, stateHash string, code []byte
 // Resume implements [oauth.Store].
 func (s *Store) Resume(ctx context.Context, stateHash string, lease time.Time) (f oauth.Flow, err error) {
 	err = s.tx(ctx, func(c *conn) error {
+		if _, _, err := c.flowAndRequest(stateHash); err != nil {
+			return err
+		}
 		return c.exchange(stateHash, &f, `UPDATE flows SET resumed = 1, lease = ? WHERE state_hash = ? AND status = 'exchanging' AND resumed = 0 AND lease < ?`,
 			`UPDATE requests SET status = 'exchanging' WHERE id = ? AND status = 'exchanging'`, micros(lease), stateHash, c.now)
 	})
@@ -160,12 +171,16 @@ func (s *Store) Interrupted(ctx context.Context, limit int) ([]oauth.Flow, error
 	return c.flows(`status = 'exchanging' AND lease < ? ORDER BY lease LIMIT ?`, c.now, limit)
 }
 
-// Reopen implements [oauth.Store].
+// Reopen implements [oauth.Store]. A flow that is not exchanging any more is [oauth.ErrConflict]: whoever comes late must
+// not end the exchange of the flow that followed.
 func (s *Store) Reopen(ctx context.Context, stateHash, reason string) error {
 	return s.tx(ctx, func(c *conn) error {
-		_, r, err := c.flowAndRequest(stateHash)
+		f, r, err := c.flowAndRequest(stateHash)
 		if err != nil {
 			return err
+		}
+		if f.Status != oauth.FlowExchanging {
+			return oauth.ErrConflict
 		}
 		if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE state_hash = ?`, stateHash); err != nil {
 			return err
@@ -180,11 +195,11 @@ func (s *Store) Reopen(ctx context.Context, stateHash, reason string) error {
 // Deny implements [oauth.Store].
 func (s *Store) Deny(ctx context.Context, stateHash, reason string) error {
 	return s.tx(ctx, func(c *conn) error {
-		_, r, err := c.flowAndRequest(stateHash)
+		f, r, err := c.flowAndRequest(stateHash)
 		if err != nil {
 			return err
 		}
-		if !r.Status.Open() {
+		if !r.Status.Open() || f.Status == oauth.FlowSpent {
 			return oauth.ErrConflict
 		}
 		if err := c.end(r, auth.StatusDenied, reason); err != nil {

@@ -47,9 +47,6 @@ func (s *Store) Commit(ctx context.Context, stateHash string, g oauth.Grant) (wo
 		if err != nil {
 			return err
 		}
-		if err := c.lockSlot(r.Need.Slot); err != nil {
-			return err
-		}
 		if !r.Status.Open() {
 			return oauth.ErrConflict
 		}

@@ -17,13 +17,13 @@ const (
 // Post implements [session.Log]. The message and the nudge that announces it are one transaction: what was accepted is
 // processed, also when the caller dies before it could signal.
 func (s *Store) Post(ctx context.Context, owner agent.Owner, id, definition, mode string, m session.Message) error {
-	m.Event.Actions.StateDelta = session.ClientDelta(m.StateDelta)
+	m.Event.Actions = session.Actions{StateDelta: session.ClientDelta(m.StateDelta)}
 	body, err := encode(m.Event)
 	if err != nil {
 		return err
 	}
 	return s.tx(ctx, func(c *conn) error {
-		row, err := c.session(owner, id)
+		row, err := c.lockedSession(owner, id)
 		if err != nil {
 			return err
 		}
@@ -60,13 +60,17 @@ func (s *Store) Take(ctx context.Context, row session.Session, run, eventID stri
 }
 
 func (c *conn) take(row session.Session, run, eventID string, heads []string) (*session.Record, string, error) {
+	current, err := c.current(row.WorkflowID, run)
+	if err != nil {
+		return nil, "", err
+	}
 	type item struct{ id, invocation, body string }
 	scan := func(scan func(...any) error) (item, error) {
 		var i item
 		return i, scan(&i.id, &i.invocation, &i.body)
 	}
 	items, err := collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = ?`, []any{row.WorkflowID, eventID}, scan)
-	if err == nil && len(items) == 0 {
+	if err == nil && len(items) == 0 && current { // a message that a replaced run took would be lost
 		items, err = collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = '' ORDER BY seq LIMIT 1`, []any{row.WorkflowID}, scan)
 	}
 	if err != nil || len(items) == 0 {
@@ -100,4 +104,27 @@ func (c *conn) take(row session.Session, run, eventID string, heads []string) (*
 		}
 	}
 	return records[0], next.id, c.acted(next.id)
+}
+
+// dropQueued ends the messages that nobody will take: a nudge left over would start another run of a closed session, and
+// whoever waits for their invocations would wait for ever.
+func (c *conn) dropQueued(workflowID string) error {
+	queued, err := collect(c, `SELECT id FROM inbox WHERE workflow_id = ? AND event = '' ORDER BY seq`, []any{workflowID}, func(scan func(...any) error) (id string, err error) {
+		return id, scan(&id)
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range queued {
+		if err := c.acted(id); err != nil {
+			return err
+		}
+		if _, err := c.exec(`UPDATE invocations SET status = 'cancelled', ended = ? WHERE id = (SELECT invocation FROM inbox WHERE id = ?) AND ended = 0`, c.now, id); err != nil {
+			return err
+		}
+		if _, err := c.exec(`DELETE FROM inbox WHERE id = ?`, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

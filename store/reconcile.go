@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"tarry/session"
 )
 
@@ -19,21 +21,32 @@ func (s *Store) Touch(ctx context.Context, row session.Session) error {
 	return err
 }
 
-// Abandon ends the current invocation of a session whose run is gone: its requests are cancelled, so that their links say
-// so, and nothing shows as running. A chat goes on with its next message.
+// Abandon ends the current invocation of a session whose run is gone: its open calls are answered, or the conversation
+// could not go on (every call in it needs a response), its requests are cancelled, so that their links say so, and nothing
+// shows as running. A chat goes on with its next message. Nothing happens if another invocation has begun since row was
+// read.
 func (s *Store) Abandon(ctx context.Context, row session.Session, status string) error {
 	return s.tx(ctx, func(c *conn) error {
-		if err := c.cancelRequests(row.WorkflowID, row.Invocation); err != nil {
+		run, err := c.lockSession(row.WorkflowID)
+		if err != nil {
 			return err
 		}
-		if _, err := c.exec(`UPDATE invocations SET status = ?, ended = ? WHERE id = ? AND ended = 0`, status, c.now, row.Invocation); err != nil {
+		now, err := c.session(row.Owner, row.ID)
+		if err != nil || now.Invocation != row.Invocation {
 			return err
 		}
-		state, closed := "idle", 0
-		if row.Mode == "job" {
-			state, closed = status, 1
+		calls, err := c.open(row, row.Invocation)
+		if err != nil {
+			return err
 		}
-		_, err := c.exec(`UPDATE sessions SET status = ?, closed = ?, updated = ? WHERE workflow_id = ?`, state, closed, c.now, row.WorkflowID)
-		return err
+		add := session.Append{Run: run, Answers: map[string]string{}}
+		for _, call := range calls {
+			e := session.Interrupted(call, uuid.NewString())
+			add.Events, add.Answers[call.ID] = append(add.Events, e), e.ID
+		}
+		if _, err := c.append(row, add); err != nil {
+			return err
+		}
+		return c.finish(row, session.Ending{Invocation: row.Invocation, Status: status, Closed: row.Mode == "job" || now.Closed})
 	})
 }

@@ -52,12 +52,25 @@ func (c *conn) lockSlot(slot auth.Slot) error {
 	return err
 }
 
+// locked reads a request under its slot's lock, under which every change of a request is made.
+func (c *conn) locked(id string) (auth.Request, error) {
+	r, err := c.request(id)
+	if err != nil {
+		return r, err
+	}
+	if err := c.lockSlot(r.Need.Slot); err != nil {
+		return r, err
+	}
+	return c.request(id)
+}
+
 // Ask opens a request: the row, the event that asks, and the mark on the call are one transaction under the slot's lock.
 // It asks nobody when the credential is there already, when the person has refused the same login in this invocation, or
-// when an open request of the session covers the need.
+// when an open request of the session covers the need. Whatever it finds, the call's mark is given back: nothing was
+// executed, and a crash before the caller says so must not make the call's outcome unknown.
 func (s *Store) Ask(ctx context.Context, a session.Append, r auth.Request) (asked auth.Asked, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		row, err := c.session(a.Owner, a.Session)
+		row, err := c.lockedSession(a.Owner, a.Session)
 		if err != nil {
 			return err
 		}
@@ -72,25 +85,36 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.
 		return auth.Asked{}, err
 	}
 	slot := r.Need.Slot.ID()
-	same, err := c.requests(`slot = ? AND workflow_id = ?`, slot, row.WorkflowID)
+	same, err := c.requests(`slot = ? AND workflow_id = ? ORDER BY seq`, slot, row.WorkflowID)
 	if err != nil {
 		return auth.Asked{}, err
 	}
-	for _, old := range same {
-		switch {
-		case old.ID == r.ID: // a retried attempt
-			return c.asked(row, a, r.Call, old, true)
-		case old.Invocation == r.Invocation && (old.Status == auth.StatusDenied || old.Status == auth.StatusExpired) && auth.Covers(r.Need.Scopes, old.Need.Scopes):
-			return auth.Asked{Request: old, Denied: true}, nil
+	find := func(match func(auth.Request) bool) (auth.Request, bool) {
+		i := slices.IndexFunc(same, match)
+		if i < 0 {
+			return auth.Request{}, false
 		}
+		return same[i], true
+	}
+	if old, ok := find(func(o auth.Request) bool { return o.ID == r.ID }); ok { // a retried attempt
+		return c.asked(row, a, r.Call, old)
+	}
+	if err := c.release(row, r.Call); err != nil {
+		return auth.Asked{}, err
 	}
 	if granted, err := c.granted(slot, r.Need); err != nil || granted {
 		return auth.Asked{Granted: granted}, err
 	}
-	for _, old := range same {
-		if old.Status.Open() && old.Invocation == r.Invocation && auth.Covers(old.Need.Scopes, r.Need.Scopes) && old.Need.Refused >= r.Need.Refused {
-			return c.asked(row, a, r.Call, old, false)
-		}
+	same = slices.DeleteFunc(same, func(o auth.Request) bool { return o.Invocation != r.Invocation })
+	if old, ok := find(func(o auth.Request) bool {
+		return (o.Status == auth.StatusDenied || o.Status == auth.StatusExpired) && auth.Covers(r.Need.Scopes, o.Need.Scopes)
+	}); ok {
+		return auth.Asked{Request: old, Denied: true}, nil
+	}
+	if old, ok := find(func(o auth.Request) bool {
+		return o.Status.Open() && auth.Covers(o.Need.Scopes, r.Need.Scopes) && o.Need.Refused >= r.Need.Refused
+	}); ok {
+		return c.asked(row, a, r.Call, old)
 	}
 	return c.openRequest(row, a, r, slot)
 }
@@ -122,20 +146,18 @@ func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request
 	if err := c.audit(r.Owner, row.ID, r.ID, auditAsked, r.Need.Toolset+"/"+r.Need.Tool); err != nil {
 		return auth.Asked{}, err
 	}
-	return c.asked(row, a, r.Call, r, true)
+	return c.asked(row, a, r.Call, r)
 }
 
-// asked ties the call to the request and gives its mark back: nothing was executed.
-func (c *conn) asked(row session.Session, a session.Append, call string, r auth.Request, own bool) (auth.Asked, error) {
+// asked ties the call to the request, once, and is done with the request before it.
+func (c *conn) asked(row session.Session, a session.Append, call string, r auth.Request) (auth.Asked, error) {
 	out := auth.Asked{Request: r}
 	if err := c.get(`SELECT event FROM requests WHERE id = ?`, []any{r.ID}, []any{&out.Event}); err != nil {
 		return out, err
 	}
-	if _, err := c.exec(`UPDATE calls SET started = 0, asking = ?, asked = asked + 1 WHERE id = ? AND workflow_id = ?`, out.Event, call, row.WorkflowID); err != nil {
+	if _, err := c.exec(`UPDATE calls SET started = 0, asked = asked + CASE WHEN asking = ? THEN 0 ELSE 1 END, asking = ? WHERE id = ? AND workflow_id = ?`,
+		out.Event, out.Event, call, row.WorkflowID); err != nil {
 		return out, err
-	}
-	if !own {
-		return out, nil
 	}
 	return out, c.acted(a.Acted)
 }
@@ -162,15 +184,12 @@ func (s *Store) Requests(ctx context.Context, owner agent.Owner, onlyOpen bool, 
 // row's.
 func (s *Store) CloseRequest(ctx context.Context, row session.Session, id string) (status auth.Status, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		r, err := c.request(id)
+		r, err := c.locked(id)
 		if err != nil {
 			return err
 		}
 		if r.WorkflowID != row.WorkflowID {
 			return oauth.ErrNotFound
-		}
-		if err := c.lockSlot(r.Need.Slot); err != nil {
-			return err
 		}
 		status = r.Status
 		if status != auth.StatusPending { // exchanging too: the code is on its way, the exchange ends in seconds
@@ -182,7 +201,7 @@ func (s *Store) CloseRequest(ctx context.Context, row session.Session, id string
 	return status, err
 }
 
-// end closes an open request; the caller has checked that it is open and tells the run if it must.
+// end closes an open request; the caller has checked under the slot's lock that it is open, and tells the run if it must.
 func (c *conn) end(r auth.Request, status auth.Status, detail string) error {
 	if _, err := c.exec(`UPDATE requests SET status = ?, ended = ? WHERE id = ? AND status IN ('pending', 'exchanging')`, string(status), c.now, r.ID); err != nil {
 		return err
@@ -198,15 +217,25 @@ func (c *conn) tell(r auth.Request, status auth.Status) error {
 	return c.send(r.WorkflowID, signalResolved, r.ID, map[string]string{"request": r.ID, "outcome": string(status)})
 }
 
-// cancelRequests ends what an ended invocation still asked for, and the messages that nobody will act on.
-func (c *conn) cancelRequests(workflowID, invocation string) error {
-	all, err := c.requests(`workflow_id = ? AND invocation = ?`, workflowID, invocation)
+// cancelRequests ends what an invocation, or with an empty one the whole session, still asks for, and the messages that
+// nobody will act on.
+func (c *conn) cancelRequests(workflowID, invocation, why string) error {
+	where, args := `workflow_id = ?`, []any{workflowID}
+	if invocation != "" {
+		where, args = where+` AND invocation = ?`, append(args, invocation)
+	}
+	all, err := c.requests(where+` ORDER BY slot, seq`, args...) // slots are locked in one order
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
 		if r.Status.Open() {
-			if err := c.end(r, auth.StatusCancelled, "invocation ended"); err != nil {
+			if r, err = c.locked(r.ID); err != nil {
+				return err
+			}
+		}
+		if r.Status.Open() {
+			if err := c.end(r, auth.StatusCancelled, why); err != nil {
 				return err
 			}
 		}

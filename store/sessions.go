@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 
 	"tarry/agent"
 	"tarry/session"
@@ -31,18 +33,24 @@ func (s *Store) Create(ctx context.Context, n session.Session) error {
 	if err := n.Owner.Validate(); err != nil {
 		return fmt.Errorf("create session: %w", err)
 	}
-	initial, err := encode(n.Initial)
+	shared := session.ClientDelta(n.Initial)
+	own := maps.Clone(shared)
+	maps.DeleteFunc(own, func(key string, _ any) bool { return strings.HasPrefix(key, session.ScopeUser) })
+	initial, err := encode(own)
 	if err != nil {
 		return err
 	}
 	return s.tx(ctx, func(c *conn) error {
-		_, err := c.exec(`INSERT INTO sessions (workflow_id, app, usr, id, definition, mode, initial, status, invocation, run, tips, closed, created, updated)
-			VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '', '[]', 0, ?, ?)`,
+		_, err := c.exec(`INSERT INTO sessions (workflow_id, app, usr, id, definition, mode, initial, status, invocation, run, tips, tips_run, closed, created, updated)
+			VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '', '[]', '', 0, ?, ?)`,
 			n.WorkflowID, n.Owner.App, n.Owner.User, n.ID, n.Definition, n.Mode, initial, c.now, c.now)
 		if s.d.unique(err) {
 			return session.ErrExists
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return c.applyScoped(n.Owner, shared)
 	})
 }
 
@@ -77,12 +85,25 @@ func (s *Store) Sessions(ctx context.Context, owner agent.Owner, limit int) ([]s
 		[]any{owner.App, owner.User, limit}, scanSession)
 }
 
-// Delete implements [session.Log]. Grants and audit rows stay: they are the person's, not the session's.
+// Delete implements [session.Log]. Grants and audit rows stay: they are the person's, not the session's. Logins that were
+// begun go, and with them the codes and verifiers that nobody will use.
 func (s *Store) Delete(ctx context.Context, owner agent.Owner, id string) error {
 	return s.tx(ctx, func(c *conn) error {
-		row, err := c.session(owner, id)
+		row, err := c.lockedSession(owner, id)
 		if err != nil {
 			return err
+		}
+		if err := c.cancelRequests(row.WorkflowID, "", "session deleted"); err != nil {
+			return err
+		}
+		const ofSession = ` WHERE request IN (SELECT id FROM requests WHERE workflow_id = ?)`
+		for _, query := range []string{
+			`DELETE FROM refused_codes WHERE state_hash IN (SELECT state_hash FROM flows` + ofSession + `)`,
+			`DELETE FROM flows` + ofSession,
+		} {
+			if _, err := c.exec(query, row.WorkflowID); err != nil {
+				return err
+			}
 		}
 		for _, table := range []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "listings", "requests", "outbox"} {
 			if _, err := c.exec(`DELETE FROM `+table+` WHERE workflow_id = ?`, row.WorkflowID); err != nil {
@@ -104,18 +125,31 @@ func (s *Store) SetStatus(ctx context.Context, row session.Session, run, status 
 	})
 }
 
-// current says whether run is the session's newest. A run is seen for the first time when it becomes current; one that
-// was seen before and is not current has been replaced, by a reset or by continuing as new.
-func (c *conn) current(workflowID, run string) (bool, error) {
-	var newest string
-	if err := c.get(`SELECT run FROM sessions WHERE workflow_id = ?`, []any{workflowID}, []any{&newest}); err != nil {
-		if missing(err) {
-			return false, session.ErrNotFound
-		}
-		return false, err
+// lockedSession reads a session that no other transaction can change before this one ends. A database that lets several
+// write at once needs it wherever what is written depends on what was read. Sessions are locked before slots.
+func (c *conn) lockedSession(owner agent.Owner, id string) (session.Session, error) {
+	if _, err := c.exec(`UPDATE sessions SET run = run WHERE app = ? AND usr = ? AND id = ?`, owner.App, owner.User, id); err != nil {
+		return session.Session{}, err
 	}
-	if newest == run {
-		return true, nil
+	return c.session(owner, id)
+}
+
+// lockSession locks a session like lockedSession and returns its newest run.
+func (c *conn) lockSession(workflowID string) (run string, err error) {
+	err = c.get(`UPDATE sessions SET run = run WHERE workflow_id = ? RETURNING run`, []any{workflowID}, []any{&run})
+	if missing(err) {
+		return "", session.ErrNotFound
+	}
+	return run, err
+}
+
+// current locks the session and says whether run is its newest. A run is seen for the first time when it becomes current;
+// one that was seen before and is not current has been replaced, by a reset or by continuing as new. What no run does
+// replaces none.
+func (c *conn) current(workflowID, run string) (bool, error) {
+	newest, err := c.lockSession(workflowID)
+	if err != nil || newest == run || run == "" {
+		return newest == run, err
 	}
 	fresh, err := c.exec(`INSERT INTO runs (workflow_id, run) VALUES (?, ?) ON CONFLICT (workflow_id, run) DO NOTHING`, workflowID, run)
 	if err != nil || fresh == 0 {

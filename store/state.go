@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"tarry/agent"
@@ -10,7 +12,8 @@ import (
 
 // applyScoped writes app: and user: keys where other sessions see them.
 func (c *conn) applyScoped(owner agent.Owner, delta map[string]any) error {
-	for key, value := range delta {
+	for _, key := range slices.Sorted(maps.Keys(delta)) { // one order for all, so that no two wait for each other
+		value := delta[key]
 		var usr string
 		switch {
 		case strings.HasPrefix(key, session.ScopeApp):

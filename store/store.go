@@ -21,7 +21,11 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open(d.driver, sqliteDSN(rest))
+	dsn, err := d.dsn(rest)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open(d.driver, dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}

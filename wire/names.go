@@ -65,15 +65,20 @@ const (
 
 const maxToolType = 200
 
-// ToolActivity is the activity type of a call. Dots are escaped, because the SDK compares only what follows the last dot
-// when it replays, and would not notice that another tool runs.
+// ToolActivity is the activity type of a call: at most 200 bytes, different for different tools. Dots are escaped, because
+// the SDK compares only what follows the last dot when it replays, and would not notice that another tool runs.
 func ToolActivity(toolset, name string) string {
-	t := ToolPrefix + toolset + "/" + strings.ReplaceAll(name, ".", "%2E")
+	t := ToolPrefix + escape(toolset, "/", "%2F") + "/" + escape(name)
 	if len(t) > maxToolType {
 		digest := short(t)
-		t = t[:maxToolType-len(digest)-1] + "~" + digest
+		t = strings.ToValidUTF8(t[:maxToolType-len(digest)-1], "") + "~" + digest // Temporal takes no half letter
 	}
 	return t
+}
+
+// escape keeps apart what escaping would make equal: the sign of an escape is escaped too, and the one of a cut.
+func escape(s string, more ...string) string {
+	return strings.NewReplacer(append([]string{"%", "%25", ".", "%2E", "~", "%7E"}, more...)...).Replace(s)
 }
 
 // IsToolActivity says whether an activity type is a tool call's.

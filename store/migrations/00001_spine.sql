@@ -32,6 +32,7 @@ CREATE TABLE sessions (
     invocation  TEXT NOT NULL,
     run         TEXT NOT NULL,
     tips        TEXT NOT NULL, -- JSON list: events without a child in the current run
+    tips_run    TEXT NOT NULL, -- the run that moved them last
     closed      BIGINT NOT NULL,
     created     BIGINT NOT NULL,
     updated     BIGINT NOT NULL,
