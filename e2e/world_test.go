@@ -32,6 +32,10 @@ type options struct {
 	faults demo.Faults
 	// open lets everybody list tools; only calls need a login.
 	open bool
+	// temporal is added to the dev server's command line, worker to the worker's environment.
+	temporal, worker []string
+	// provider is one that runs already; nil starts one.
+	provider *demo.Provider
 }
 
 const patience = 60 * time.Second
@@ -42,10 +46,12 @@ func newWorld(t *testing.T, o options) *world {
 	dir := t.TempDir()
 	w := &world{t: t, dir: dir}
 	var err error
-	w.provider, err = demo.NewProvider(demo.ProviderConfig{Faults: o.faults})
-	require.NoError(t, err)
-	require.NoError(t, w.provider.Start(""))
-	t.Cleanup(func() { require.NoError(t, w.provider.Close()) })
+	if w.provider = o.provider; w.provider == nil {
+		w.provider, err = demo.NewProvider(demo.ProviderConfig{Faults: o.faults})
+		require.NoError(t, err)
+		require.NoError(t, w.provider.Start(""))
+		t.Cleanup(func() { require.NoError(t, w.provider.Close()) })
+	}
 	o.mcp.Provider = w.provider
 	w.mcp, err = demo.NewMCPServer(o.mcp)
 	require.NoError(t, err)
@@ -60,6 +66,7 @@ func newWorld(t *testing.T, o options) *world {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "faults"), 0o700))
 	w.Stack, err = stack.New(t.Context(), stack.Config{
 		Dir: filepath.Join(dir, "data"), Bin: binaries, AgentsDir: filepath.Join(dir, "agents"),
+		TemporalArgs: o.temporal, WorkerEnv: o.worker,
 		Base: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
 		Env: append([]string{
 			"TARRY_SCRIPTS_DIR=" + filepath.Join(dir, "scripts"), "TARRY_SCRIPT_JOURNAL=" + w.journal(),

@@ -37,6 +37,8 @@ type Config struct {
 	WorkerEnv []string
 	// PublicPort is the HTTP server's; 0 means a free one.
 	PublicPort int
+	// TemporalArgs are added to the dev server's command line.
+	TemporalArgs []string
 	// Namespace in Temporal; empty means "default".
 	Namespace string
 	// Log gets a line for each process that starts or ends; nil means none.
@@ -95,9 +97,9 @@ func (s *Stack) LogFile(name Name) string {
 // program returns what to run for a name.
 func (s *Stack) program(name Name) (path string, args, env []string) {
 	if name == Temporal {
-		return filepath.Join(s.cfg.Bin, "devserver"), []string{
+		return filepath.Join(s.cfg.Bin, "devserver"), append([]string{
 			"--db", s.TemporalDatabase(), "--ip", host, "--port", fmt.Sprint(s.ports[Temporal]), "--namespace", s.cfg.Namespace,
-		}, s.cfg.Base
+		}, s.cfg.TemporalArgs...), s.cfg.Base
 	}
 	own := s.cfg.Env
 	if name == Worker {
