@@ -36,7 +36,7 @@ func (a *Activities) begin(ctx context.Context) (*attempt, error) {
 
 func (a *Activities) definition(ctx context.Context, hash string) (*agent.Definition, error) {
 	if d, ok := a.definitions.Load(hash); ok {
-		return d.(*agent.Definition), nil //nolint:forcetypeassert,errcheck // only definitions are stored
+		return d.(*agent.Definition), nil //nolint:forcetypeassert // only definitions are stored
 	}
 	d, err := a.Definitions.Definition(ctx, hash)
 	if err != nil {

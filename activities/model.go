@@ -55,7 +55,7 @@ func (a *Activities) generate(ctx context.Context, m models.Model, r *models.Req
 	defer a.recovered(ctx, r.Model, &err, &models.Error{Message: "the model failed: internal error"})
 	for response, err := range m.GenerateContent(ctx, r, false) {
 		if err != nil {
-			return nil, err //nolint:wrapcheck // classified by the caller
+			return nil, err
 		}
 		if response != nil && !response.Partial {
 			return response, nil

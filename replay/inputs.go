@@ -31,7 +31,7 @@ type scheduled struct {
 }
 
 // InterceptWorkflow implements interceptor.WorkerInterceptor.
-func (r *recorder) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (r *recorder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	in := &inbound{recorder: r}
 	in.Next = next
 	return in
@@ -46,7 +46,7 @@ type inbound struct {
 func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
 	out := &outbound{recorder: i.recorder}
 	out.Next = next
-	return i.Next.Init(out) //nolint:wrapcheck // a link of the chain
+	return i.Next.Init(out)
 }
 
 type outbound struct {

@@ -33,11 +33,11 @@ type Result struct {
 
 // File replays a history in JSON, as `starter export` and `temporal workflow show --output json` write it.
 func File(ctx context.Context, path string) (Result, error) {
-	f, err := os.Open(path) //nolint:gosec // the caller's own file
+	f, err := os.Open(path)
 	if err != nil {
 		return Result{}, fmt.Errorf("open history: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	r, err := Reader(ctx, f)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", path, err)

@@ -12,7 +12,7 @@ import (
 func (w *world) again() { w.SignalWorkflow(wire.SignalContinueAsNew, nil) }
 
 // resume runs the next run of a chain in a world of its own that goes on where the last one stood.
-func (w *world) resume(in wire.SessionInput) *world {
+func (w *world) resume() *world {
 	w.t.Helper()
 	next := newWorld(w.t)
 	next.inbox, next.turns, next.tools, next.lists, next.counts, next.ids = w.inbox, w.turns, w.tools, w.lists, w.counts, w.ids
@@ -45,7 +45,7 @@ func TestContinueInsideAnInvocation(t *testing.T) {
 		},
 	}, in.Carry)
 
-	next := w.resume(in)
+	next := w.resume()
 	next.after(time.Hour, func() { next.cancel("") })
 	next.ends(in)
 	require.Equal(t, []string{
@@ -72,7 +72,7 @@ func TestContinueWhileWaiting(t *testing.T) {
 	in := w.continued(w.run(input(wire.ModeJob, llm("a"))))
 	require.Equal(t, 1, w.count("model a"))
 	require.Equal(t, 2, w.count("tool t"))
-	next := w.resume(in)
+	next := w.resume()
 	next.ends(in)
 	require.Equal(t, []string{"model a", "finish done"}, next.seen())
 }
@@ -90,7 +90,7 @@ func TestEarlyOutcomeIsCarried(t *testing.T) {
 		}
 	}
 	in := w.continued(w.run(input(wire.ModeJob, llm("a"))))
-	next := w.resume(in)
+	next := w.resume()
 	next.ends(in)
 	require.Equal(t, []string{"model a", "tool t", "tool t", "model a", "finish done"}, next.seen())
 }
@@ -132,7 +132,7 @@ func TestSignalsAtTheEndOfARun(t *testing.T) {
 		})
 		in = w.continued(w.run(in))
 		require.Equal(t, []string{"inv-in-1"}, in.Carry.Cancelled)
-		next := w.resume(in)
+		next := w.resume()
 		next.ends(in)
 		require.Equal(t, []string{"finish cancelled"}, next.seen())
 	})
@@ -169,7 +169,7 @@ func TestContinueAtTheLimit(t *testing.T) {
 	require.Equal(t, []string{"take"}, w.seen())
 	runs := 1
 	for ; in.Carry.Invocation != nil && runs < 10; runs++ {
-		w = w.resume(in)
+		w = w.resume()
 		w.SetCurrentHistoryLength(100)
 		err := w.run(in)
 		if err == nil {

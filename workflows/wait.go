@@ -59,11 +59,7 @@ func (w *waits) abandon() {
 }
 
 func (w *waits) requests() []string {
-	out := make([]string, 0, len(w.open))
-	for _, id := range workflow.DeterministicKeys(w.open) {
-		out = append(out, id)
-	}
-	return out
+	return workflow.DeterministicKeys(w.open)
 }
 
 // await blocks until the request is resolved, its deadline passes or the invocation is cancelled. Nothing runs meanwhile.
