@@ -126,7 +126,7 @@ $(WORKFLOWCHECK):
 
 soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
 	@$(call say,killing at $(SOAK_POINTS) points)
-	@TARRY_SOAK=$(SOAK_POINTS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run Soak ./e2e
+	@TARRY_SOAK=$(SOAK_POINTS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run 'Soak|SeededKills' ./e2e
 
 clean: ## remove what was built, tools included
 	rm -rf bin

@@ -89,6 +89,10 @@ func usage() string {
 	vars["TARRY_LOG_LEVEL"] = "debug, info, warn or error (default info)"
 	vars["TARRY_LOG_FORMAT"] = "json or text (default json)"
 	vars["TARRY_STICKY_CACHE"] = "workflows kept in memory (default 10000)"
+	vars["GEMINI_API_KEY"] = "key of gemini/… models; GOOGLE_API_KEY works too"
+	vars["GEMINI_BASE_URL"] = "address of the Gemini API, if it is another"
+	vars["OPENAI_API_KEY"] = "key of openai/… models"
+	vars["OPENAI_BASE_URL"] = "address of a server that speaks Chat Completions"
 	vars["TEMPORAL_ADDRESS"] = "Temporal frontend (default 127.0.0.1:7233); TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and the TLS variables of Temporal's environment configuration work too"
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		fmt.Fprintf(&b, "  %-22s %s\n", name, vars[name])
