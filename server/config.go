@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -24,6 +25,8 @@ type Config struct {
 	ReturnTo []string
 	Version  string
 	Log      *slog.Logger
+	// Metrics is served at /metrics behind the sign-in; nil leaves it out.
+	Metrics http.Handler
 	// Poll is how often the outbox and interrupted logins are looked at without being told; 0 means half a second.
 	Poll time.Duration
 }

@@ -38,6 +38,9 @@ func New(c Config) (*Server, error) {
 	pages.Mount(mux, c.SignIn.Require(signin.Forms))
 	s.adk().Mount(api)
 	s.runs().Mount(api)
+	if c.Metrics != nil {
+		api.Handle("GET /metrics", c.Metrics)
+	}
 	mux.Handle("/", c.SignIn.Require(signin.API)(api))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})

@@ -17,6 +17,7 @@ import (
 	"tarry"
 	"tarry/cmd/internal/dial"
 	"tarry/engine"
+	"tarry/internal/metrics"
 	"tarry/internal/process"
 	"tarry/internal/wiring"
 	"tarry/server"
@@ -51,7 +52,8 @@ func serve(ctx context.Context, lookup func(string) (string, bool), stdout, stde
 		return fmt.Errorf("set up server: %w", err)
 	}
 	defer func() { err = errors.Join(err, parts.Close()) }()
-	client, err := dial.Lazy(log)
+	counted := metrics.New()
+	client, err := dial.Lazy(log, counted)
 	if err != nil {
 		return fmt.Errorf("set up engine: %w", err)
 	}
@@ -69,7 +71,7 @@ func serve(ctx context.Context, lookup func(string) (string, bool), stdout, stde
 		return fmt.Errorf("set up engine: %w", err)
 	}
 	s, err := server.New(server.Config{
-		Parts: parts, Engine: e, PublicURL: c.PublicURL, SignIn: signin.None{Port: port(c.PublicURL), Log: log}, Version: version, Log: log,
+		Parts: parts, Engine: e, PublicURL: c.PublicURL, SignIn: signin.None{Port: port(c.PublicURL), Log: log}, Version: version, Log: log, Metrics: counted.HTTP(),
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

@@ -24,7 +24,7 @@ run again.`,
 			if err != nil {
 				return unusable("%w", err)
 			}
-			c, err := dial.Temporal(cmd.Context(), slog.New(slog.DiscardHandler))
+			c, err := dial.Temporal(cmd.Context(), slog.New(slog.DiscardHandler), nil)
 			if err != nil {
 				return unusable("%w", err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"tarry"
 	"tarry/cmd/internal/dial"
+	"tarry/internal/metrics"
 	"tarry/internal/process"
 )
 
@@ -42,7 +43,8 @@ func work(ctx context.Context, lookup func(string) (string, bool), stdout, stder
 		worker.SetStickyWorkflowCacheSize(n)
 	}
 	c.Log, c.Fault = log, process.Fault(lookup)
-	client, err := dial.Temporal(ctx, log)
+	counted := metrics.New()
+	client, err := dial.Temporal(ctx, log, counted)
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
@@ -59,15 +61,16 @@ func work(ctx context.Context, lookup func(string) (string, bool), stdout, stder
 	for _, d := range w.Definitions() {
 		log.InfoContext(ctx, "agent published", "app", d.App)
 	}
-	if err := process.Serve(ctx, get("TARRY_ADMIN_ADDR", "127.0.0.1:8081"), admin(w), stdout, log); err != nil {
+	if err := process.Serve(ctx, get("TARRY_ADMIN_ADDR", "127.0.0.1:8081"), admin(w, counted), stdout, log); err != nil {
 		return fmt.Errorf("admin address: %w", err)
 	}
 	return nil
 }
 
-func admin(w *tarry.Worker) http.Handler {
+func admin(w *tarry.Worker, counted *metrics.Handler) http.Handler {
 	const patience = 2 * time.Second
 	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", counted.HTTP())
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "ok") })
 	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -85,7 +88,7 @@ func usage() string {
 	var b strings.Builder
 	b.WriteString("Usage: worker\n\nRuns workflows and activities. Configuration is read from the environment:\n\n")
 	vars := tarry.Variables()
-	vars["TARRY_ADMIN_ADDR"] = "address of /healthz and /readyz (default 127.0.0.1:8081)"
+	vars["TARRY_ADMIN_ADDR"] = "address of /healthz, /readyz and /metrics (default 127.0.0.1:8081)"
 	vars["TARRY_LOG_LEVEL"] = "debug, info, warn or error (default info)"
 	vars["TARRY_LOG_FORMAT"] = "json or text (default json)"
 	vars["TARRY_STICKY_CACHE"] = "workflows kept in memory (default 10000)"

@@ -13,12 +13,13 @@ import (
 )
 
 // Temporal dials what the environment names; the error names the address.
-func Temporal(ctx context.Context, logger *slog.Logger) (client.Client, error) {
+// Metrics may be nil.
+func Temporal(ctx context.Context, logger *slog.Logger, metrics client.MetricsHandler) (client.Client, error) {
 	options, err := Options()
 	if err != nil {
 		return nil, err
 	}
-	options.Logger = log.NewStructuredLogger(logger)
+	options.Logger, options.MetricsHandler = log.NewStructuredLogger(logger), metrics
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Temporal at %s: %w; set TEMPORAL_ADDRESS", options.HostPort, err)
@@ -41,13 +42,13 @@ func Options() (client.Options, error) {
 	return options, nil
 }
 
-// Lazy connects at the first call: a server starts, and takes callbacks, while Temporal is down.
-func Lazy(logger *slog.Logger) (client.Client, error) {
+// Lazy connects at the first call: a server starts, and takes callbacks, while Temporal is down. Metrics may be nil.
+func Lazy(logger *slog.Logger, metrics client.MetricsHandler) (client.Client, error) {
 	options, err := Options()
 	if err != nil {
 		return nil, err
 	}
-	options.Logger = log.NewStructuredLogger(logger)
+	options.Logger, options.MetricsHandler = log.NewStructuredLogger(logger), metrics
 	c, err := client.NewLazyClient(options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Temporal: %w", err)
