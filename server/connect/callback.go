@@ -28,7 +28,9 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	peer := h.peer(r)
-	if !h.unknown.allows(peer, h.now()) {
+	// Whatever page is open in a browser of this peer can use the limit up. It cannot bring a cookie of ours in the
+	// background, and an answer without any belongs to no login; so those that have one are looked up all the same.
+	if len(r.Cookies()) == 0 && !h.unknown.allows(peer, h.now()) {
 		h.fail(w, r, ErrTooMany, "", false)
 		return
 	}
