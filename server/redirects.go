@@ -3,9 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"tarry/agent"
+	"tarry/auth"
+	"tarry/auth/discovery"
 	"tarry/auth/oauth"
 )
 
@@ -27,8 +28,9 @@ func (s *Server) RedirectURIs(ctx context.Context) ([]RedirectURI, error) {
 				if tool.MCP == nil || tool.MCP.Auth == nil || tool.MCP.Auth.ClientID == "" {
 					continue
 				}
-				if issuer := issuerOf(tool.MCP.Auth); issuer != "" {
-					out = append(out, RedirectURI{App: def.App, Issuer: issuer, URI: s.PublicURL.JoinPath(oauth.CallbackPath(issuer)).String()})
+				if p := providerOf(tool.MCP.Auth); p.Issuer != "" {
+					uri := s.PublicURL.JoinPath(oauth.CallbackPath(oauth.CallbackIssuer(p))).String()
+					out = append(out, RedirectURI{App: def.App, Issuer: p.Issuer, URI: uri})
 				}
 			}
 		}
@@ -36,13 +38,11 @@ func (s *Server) RedirectURIs(ctx context.Context) ([]RedirectURI, error) {
 	return out, nil
 }
 
-func issuerOf(a *agent.Auth) string {
-	if a.Issuer != "" || a.TokenURL == "" {
-		return a.Issuer
+// providerOf is what a definition says of its provider; the rest is found out at the first login.
+func providerOf(a *agent.Auth) auth.Provider {
+	p := auth.Provider{Issuer: a.Issuer, TokenEndpoint: a.TokenURL, Discovered: a.AuthorizationURL == "" || a.TokenURL == ""}
+	if p.Issuer == "" {
+		p.Issuer, _ = discovery.Origin(a.TokenURL)
 	}
-	u, err := url.Parse(a.TokenURL)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
+	return p
 }

@@ -41,7 +41,7 @@ func (s *Service) Begin(ctx context.Context, access auth.Access, requestID strin
 	if err != nil {
 		return nil, fmt.Errorf("begin login: %w", err)
 	}
-	if err := s.waits(r); err != nil {
+	if err := errors.Join(s.waits(r), sound(r)); err != nil {
 		return nil, err
 	}
 	endpoint, err := authorizationEndpoint(r.Need.Provider)
@@ -84,10 +84,18 @@ func (s *Service) waits(r auth.Request) error {
 	return nil
 }
 
+// sound refuses a row that somebody changed: the person who is asked would give the token to another.
+func sound(r auth.Request) error {
+	if r.Need.Slot.Owner != r.Owner {
+		return misconfigured("request %s asks one person for the login of another", r.ID)
+	}
+	return nil
+}
+
 // newFlow makes a flow and its secrets.
 func (s *Service) newFlow(ctx context.Context, r auth.Request) (Flow, flowSecrets, error) {
 	n, now := r.Need, s.cfg.Now()
-	redirectURI := s.redirectURI(n.Provider.Issuer)
+	redirectURI := s.redirectURI(n.Provider)
 	client, clientSecret, err := s.client(ctx, n, redirectURI)
 	if err != nil {
 		return Flow{}, flowSecrets{}, err

@@ -277,3 +277,15 @@ func TestPage(t *testing.T) {
 	_, err = w.service.Page(t.Context(), only(agent.Owner{App: "app", User: "bob"}), "R")
 	require.ErrorIs(t, err, oauth.ErrNotFound)
 }
+
+// A definition can give its own provider the name of another. The two have callback paths of their own, so that a code of
+// one cannot be brought to the other (RFC 9700 section 4.4).
+func TestProvidersOfOneNameHaveTheirOwnPaths(t *testing.T) {
+	t.Parallel()
+	const name = "https://id.example"
+	path := func(p auth.Provider) string { return oauth.CallbackPath(oauth.CallbackIssuer(p)) }
+	genuine := path(auth.Provider{Issuer: name, TokenEndpoint: "https://elsewhere.example/token", Discovered: true})
+	require.Equal(t, oauth.CallbackPath(name), genuine)
+	require.Equal(t, genuine, path(auth.Provider{Issuer: name, TokenEndpoint: name + "/token"}))
+	require.NotEqual(t, genuine, path(auth.Provider{Issuer: name, TokenEndpoint: "https://evil.example/token"}))
+}

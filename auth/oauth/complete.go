@@ -59,6 +59,10 @@ func (s *Service) Complete(ctx context.Context, access auth.Access, cb Callback)
 	if !r.Status.Open() {
 		return Result{Outcome: r.Status, Request: r}, nil
 	}
+	if err := sound(r); err != nil {
+		s.refuse(ctx, f, "damaged", cb.Code)
+		return Result{Outcome: r.Status, Request: r}, err
+	}
 	still := Result{Outcome: r.Status, Request: r}
 	switch {
 	case f.Status == FlowLive && !s.cfg.Now().Before(f.Expires):
@@ -96,7 +100,7 @@ func (s *Service) prove(f Flow, access auth.Access, cb Callback) (reason string,
 		return "browser", ErrWrongBrowser
 	case !access(f.Owner):
 		return "user", ErrWrongUser
-	case !same(cb.Digest, CallbackDigest(f.Provider.Issuer)):
+	case !same(cb.Digest, CallbackDigest(CallbackIssuer(f.Provider))):
 		// Each issuer has a path of its own: an answer on another's is that other's answer.
 		return "path", ErrIssuer
 	}

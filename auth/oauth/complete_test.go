@@ -511,6 +511,23 @@ func TestStoredColumnsCannotBeSwapped(t *testing.T) {
 	require.ErrorContains(t, err, "does not open")
 }
 
+// A row that asks one person for the login of another gives nobody anything, before a login begins and after.
+func TestChangedSlotOwnerIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("R", w.needOf(w.mcpWant()))
+	cb := w.callback("R")
+	w.store.mu.Lock()
+	w.store.requests["R"].Need.Slot.Owner.User = "mallory"
+	w.store.mu.Unlock()
+	_, err := w.service.Begin(t.Context(), only(ann), "R")
+	require.ErrorIs(t, err, auth.ErrMisconfigured)
+	_, err = w.service.Complete(t.Context(), only(ann), cb)
+	require.ErrorIs(t, err, auth.ErrMisconfigured)
+	require.Empty(t, w.provider.tokenRequests())
+	require.Empty(t, w.store.allGrants())
+}
+
 func FuzzCallbackWithoutItsStateSendsNothing(f *testing.F) {
 	f.Add("state", "code", "", "iss", "digest", "cookie")
 	f.Add("", "", "access_denied", "", "", "")

@@ -141,7 +141,7 @@ func (s *Service) refreshFailed(ctx context.Context, g Grant, cause error) (Gran
 			return newer, err
 		}
 		if code == codeInvalidClient {
-			if err := s.cfg.Store.Unregister(ctx, g.Provider.Issuer, s.redirectURI(g.Provider.Issuer), g.Client.ID); err != nil {
+			if err := s.cfg.Store.Unregister(ctx, g.Provider.Issuer, s.redirectURI(g.Provider), g.Client.ID); err != nil {
 				return Grant{}, fmt.Errorf("unregister client: %w", err)
 			}
 		}

@@ -117,11 +117,11 @@ func New(cfg Config) (*Service, error) {
 	return &Service{cfg: cfg, registering: make(chan struct{}, 1)}, nil
 }
 
-// CallbackPath is the path of the redirect URI of an issuer.
+// CallbackPath is the path of the redirect URI of an issuer; see [CallbackIssuer].
 func CallbackPath(issuer string) string { return "/oauth/callback/" + CallbackDigest(issuer) }
 
-func (s *Service) redirectURI(issuer string) string {
-	return strings.TrimSuffix(s.cfg.PublicURL.Scheme+"://"+s.cfg.PublicURL.Host+s.cfg.PublicURL.EscapedPath(), "/") + CallbackPath(issuer)
+func (s *Service) redirectURI(p auth.Provider) string {
+	return strings.TrimSuffix(s.cfg.PublicURL.Scheme+"://"+s.cfg.PublicURL.Host+s.cfg.PublicURL.EscapedPath(), "/") + CallbackPath(CallbackIssuer(p))
 }
 
 // clientSecret resolves a pre-registered client's secret or opens a registered one's.

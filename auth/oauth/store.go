@@ -9,6 +9,7 @@ import (
 
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/auth/discovery"
 )
 
 // Errors of a [Store].
@@ -161,4 +162,15 @@ type Use struct {
 func CallbackDigest(issuer string) string {
 	sum := sha256.Sum256([]byte(issuer))
 	return hex.EncodeToString(sum[:8])
+}
+
+// CallbackIssuer is what a provider's callback path is made from: its issuer. Where endpoints are written out, the issuer
+// is a label that the definition chose, which may be the issuer of somebody else; the token endpoint, to which the code
+// goes, then tells the two apart.
+func CallbackIssuer(p auth.Provider) string {
+	origin, _ := discovery.Origin(p.TokenEndpoint)
+	if p.Discovered || p.TokenEndpoint == "" || origin == p.Issuer {
+		return p.Issuer
+	}
+	return p.Issuer + " " + p.TokenEndpoint
 }
