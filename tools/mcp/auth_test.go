@@ -324,14 +324,28 @@ func TestHeaders(t *testing.T) {
 
 	res, err := open(t, o, static, alice(), &broker{err: auth.ErrNoToken}).Call(t.Context(), echoCall("c", "x"))
 	require.NoError(t, err)
-	require.Equal(t, "x/c/Bearer static-secret", text(t, res))
+	require.Equal(t, "x/c/Bearer [secret]", text(t, res), "what the server repeats of it is taken out")
 	q := s.seen("tools/call")[0]
+	require.Equal(t, "Bearer static-secret", q.Header.Get("Authorization"))
 	require.Equal(t, "t1", q.Header.Get("X-Tenant"))
 	require.Equal(t, "application/json", q.Header.Get("Content-Type"))
 
 	res, err = open(t, o, static, alice(), holding("T1", 1)).Call(t.Context(), echoCall("c", "x"))
 	require.NoError(t, err)
 	require.Equal(t, "x/c/Bearer T1", text(t, res), "the broker's token wins")
+
+	// Neither does the text of an error give it away.
+	s.guard(func(w http.ResponseWriter, r *http.Request, q request) bool {
+		if q.Method != "tools/call" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"bad key %s"}}`, r.Header.Get("Authorization"))
+		return true
+	})
+	_, err = open(t, o, static, alice(), &broker{err: auth.ErrNoToken}).Call(t.Context(), echoCall("c", "x"))
+	require.ErrorContains(t, err, "bad key Bearer [secret]")
 
 	// A refused API key is no reason for a login.
 	s.guard(bearer(only("T1")))

@@ -25,6 +25,8 @@ type conn struct {
 	def    *agent.MCPToolset
 	// dialing is held by the one attempt that connects.
 	dialing chan struct{}
+	// secrets are those of the definition that were sent: a server may repeat them.
+	secrets auth.Scrubber
 
 	// Guarded by the opener.
 	users int
@@ -201,6 +203,7 @@ func (c *conn) resolve(ctx context.Context, templates map[string]agent.SecretTem
 				return "", errors.New("this process resolves no secrets")
 			}
 			secret, err := c.opener.cfg.Secrets(ctx, src)
+			c.secrets.Add(secret)
 			return secret.Reveal(), err
 		})
 		if err != nil {
@@ -209,6 +212,21 @@ func (c *conn) resolve(ctx context.Context, templates map[string]agent.SecretTem
 		out[name] = auth.NewSecret(value)
 	}
 	return out, nil
+}
+
+// clean takes the definition's secrets out of what a server made the model hear of.
+func (c *conn) clean(err error) error {
+	var told *tools.Error
+	if !errors.As(err, &told) {
+		return err // of a fixed vocabulary
+	}
+	out := &tools.Error{Message: c.secrets.Scrub(told.Message), Cause: told.Cause}
+	if told.Cause != nil {
+		if text := told.Cause.Error(); c.secrets.Scrub(text) != text {
+			out.Cause = errors.New(c.secrets.Scrub(text))
+		}
+	}
+	return out
 }
 
 // drop forgets a session that serves no more. Calls that still run in it may end.

@@ -38,6 +38,11 @@ func (t *toolset) List(ctx context.Context) ([]tools.Declaration, error) {
 		defer stop()
 		var err error
 		out, err = list(ctx, s, t.def, t.opener.cfg.Log)
+		for i, d := range out {
+			out[i].Description = c.secrets.Scrub(d.Description)
+			out[i].Parameters = json.RawMessage(c.secrets.Scrub(string(d.Parameters)))
+			out[i].Response = json.RawMessage(c.secrets.Scrub(string(d.Response)))
+		}
 		return err
 	})
 	return out, err
@@ -55,7 +60,7 @@ func (t *toolset) Call(ctx context.Context, call tools.Call) (tools.Result, erro
 	}
 	var out tools.Result
 	what := fmt.Sprintf("tool %s", cut(call.Name, 128))
-	err := t.do(ctx, call.Name, what, func(a *attempt, _ *conn, s *session) error {
+	err := t.do(ctx, call.Name, what, func(a *attempt, c *conn, s *session) error {
 		ctx, _, release := a.requests(ctx)
 		defer release()
 		a.begin()
@@ -80,6 +85,7 @@ func (t *toolset) Call(ctx context.Context, call tools.Call) (tools.Result, erro
 			return fmt.Errorf("call: %w", err)
 		}
 		out, err = result(what, res)
+		out.Response, _ = c.secrets.ScrubValue(out.Response).(map[string]any)
 		return err
 	})
 	return out, err
@@ -119,7 +125,7 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 	_, _, refused := a.result()
 	var told *tools.Error
 	if refused == nil && errors.As(err, &told) {
-		return false, told // what a result means
+		return false, c.clean(told) // what a result means
 	}
 	if o, calling, _ := a.result(); calling && o.sent && s.http != nil && a.canceled() {
 		// The session must not be closed before the server was told.
@@ -137,7 +143,7 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 	if s != nil && (stale || errors.Is(refused, errStaticRefused)) {
 		c.drop(s, stale)
 	}
-	return stale, err
+	return stale, c.clean(err)
 }
 
 // original is the server's name of a tool that the model knows as name.

@@ -55,7 +55,7 @@ func TestStdio(t *testing.T) {
 	env := tools.Call{ID: "c", Name: "env"}
 	res, err := ts.Call(t.Context(), env)
 	require.NoError(t, err)
-	require.Equal(t, "FAKE_STDIO_SERVER=1 API=key-s3cret", text(t, res), "nothing is inherited")
+	require.Equal(t, "FAKE_STDIO_SERVER=1 API=key-[secret]", text(t, res), "nothing is inherited, and the secret is not told on")
 
 	_, err = ts.Call(t.Context(), tools.Call{ID: "c", Name: "die"})
 	require.ErrorIs(t, err, tools.ErrUnknown)
