@@ -34,6 +34,7 @@ type Config struct {
 const (
 	defaultPoll = 500 * time.Millisecond
 	maxBody     = 4 << 20
+	bodyTimeout = 30 * time.Second
 )
 
 func (c *Config) check() error {

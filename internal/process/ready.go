@@ -13,6 +13,7 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
 	drainTimeout  = 5 * time.Second
 )
 
@@ -25,7 +26,7 @@ func Serve(ctx context.Context, addr string, handler http.Handler, out io.Writer
 		return fmt.Errorf("listen on %s: %w; is another instance running?", addr, err)
 	}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	fmt.Fprintf(out, "ready http://%s\n", listener.Addr())

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode"
+
+	"tarry/server/web"
 )
 
 func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
@@ -18,7 +20,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	case errors.As(err, &large):
 		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
 	case err != nil:
-		return nil, fmt.Errorf("read body: %w", err)
+		return nil, &web.RequestError{Status: http.StatusBadRequest, Text: "the body could not be read", Err: err}
 	}
 	return body, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 // ErrNoBody is in the error of [Decode] when the body is empty; many of ADK's routes allow that.
@@ -38,6 +39,35 @@ func Cap(maxBytes int64) Middleware {
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// BodyTimeout bounds how long a client may take to send a body. What the handler does afterwards takes as long as it likes.
+func BodyTimeout(limit time.Duration) Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			control := http.NewResponseController(w)
+			if r.ContentLength != 0 && control.SetReadDeadline(time.Now().Add(limit)) == nil {
+				r.Body = &timedBody{ReadCloser: r.Body, control: control}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// timedBody lifts the deadline with the end of the body: net/http reads on then, to notice a client that goes away.
+type timedBody struct {
+	io.ReadCloser
+
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{}) // it could be set, so it can be lifted
+	}
+	return n, err //nolint:wrapcheck // a Reader hands on the error it got
 }
 
 // Decode reads one JSON value of at most maxBytes into v. Unknown fields are ignored, as ADK does; anything after the

@@ -1,14 +1,17 @@
 package web_test
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -253,5 +256,45 @@ func TestPrefetch(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(name, value)
 		require.True(t, web.Prefetch(r), name)
+	}
+}
+
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	const limit = 100 * time.Millisecond
+	read := make(chan error, 1)
+	s := httptest.NewServer(web.Chain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var v any
+		if err := web.Decode(r, &v, 100); err != nil {
+			read <- err
+			web.Refuse(w, r, err)
+			return
+		}
+		// The limit is for the body alone: an answer may take longer, and its client is still there.
+		select {
+		case <-time.After(3 * limit):
+			read <- nil
+		case <-r.Context().Done():
+			read <- r.Context().Err()
+		}
+	}), web.BodyTimeout(limit), web.Cap(100)))
+	defer s.Close()
+
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{"))
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+	require.ErrorIs(t, <-read, os.ErrDeadlineExceeded)
+
+	for range 2 { // the second one on the same connection
+		resp, err = s.Client().Post(s.URL, "application/json", strings.NewReader("{}")) //nolint:noctx // ends with the server
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.NoError(t, <-read)
 	}
 }
