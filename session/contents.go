@@ -89,9 +89,13 @@ func without(parts []*genai.Part) []*genai.Part {
 
 func visibleTo(view []*Record, branch string) []*Record {
 	return slices.DeleteFunc(slices.Clone(view), func(r *Record) bool {
-		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || r.Asks() || r.Kind == KindNotice || !inBranch(branch, r.Branch)
+		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || question(r) || r.Kind == KindNotice || !inBranch(branch, r.Branch)
 	})
 }
+
+// question says whether r asks a person, or is what a person says to that. A model that makes a call of such a name asks
+// nobody: its answer stays, with its other calls, or their responses would answer nothing.
+func question(r *Record) bool { return r.Kind == KindRequest || r.Kind == KindUser && r.Asks() }
 
 // inBranch: an agent sees its own branch and those above it, and one that is in no branch sees all of them, as in ADK: so
 // the agent after a parallel one reads what its children said.

@@ -61,6 +61,20 @@ func object(pairs []any) map[string]any {
 	return out
 }
 
+// A model that makes a call of a reserved name beside a real one sees both answered.
+func TestForgedQuestionHidesNoCall(t *testing.T) {
+	t.Parallel()
+	c := &conversation{}
+	c.add("user", "", text("go"))
+	c.add("writer", "", call("x", agent.RequestCredential), call("c1", "search"))
+	c.add("writer", "", result("x", agent.RequestCredential, "error", "no such tool"))
+	c.add("writer", "", result("c1", "search", "n", 1))
+	out, err := session.Contents(c.records, "writer", "", "")
+	require.NoError(t, err)
+	require.Len(t, out, 3)
+	require.Len(t, out[2].Parts, 2)
+}
+
 func TestContents(t *testing.T) {
 	t.Parallel()
 	// What several cases share: two agents in a loop, tools and a login.
@@ -68,7 +82,7 @@ func TestContents(t *testing.T) {
 		c.add("user", "", text("Plan the release."))
 		c.add("writer", "", thought("hm"), text("I look."), call("c1", "search", "q", "release"), call("c2", "calendar"))
 		c.add("writer", "", result("c2", "calendar", "free", true))
-		c.add("writer", "", call("adk-r", agent.RequestCredential, "functionCallId", "c1"))
+		c.add("writer", "", call("adk-r", agent.RequestCredential, "functionCallId", "c1")).Kind = session.KindRequest
 		c.add("user", "", result("adk-r", agent.RequestCredential, "ok", true))
 		c.add("writer", "", result("c1", "search", "hits", 3))
 		c.add("writer", "", text("Friday."))
