@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"time"
 
 	"google.golang.org/genai"
 
@@ -53,7 +54,7 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 		Correlator: rand.Text(),
 	}
 	if node.Wait.Deadline > 0 {
-		r.Deadline = a.Now().Add(node.Wait.Deadline)
+		r.Deadline = a.Now().Add(node.Wait.Deadline).UTC().Truncate(time.Microsecond) // as a store keeps it
 	}
 	config, err := a.authConfig(r)
 	if err != nil {

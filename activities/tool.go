@@ -74,7 +74,11 @@ func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, 
 	case asked.Granted:
 		return out, true, nil
 	case asked.Denied:
-		out, err = a.answer(ctx, t, in, call, tools.Result{Response: map[string]any{"error": settled(wire.ReasonDenied)}})
+		reason := wire.ReasonDenied
+		if asked.Request.Status == auth.StatusExpired {
+			reason = wire.ReasonExpired
+		}
+		out, err = a.answer(ctx, t, in, call, failure(settled(reason)))
 		out.Denied = true
 		return out, false, err
 	}
