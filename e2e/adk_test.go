@@ -16,7 +16,7 @@ import (
 )
 
 // sse posts to /run_sse as ADK's web UI does and returns the events of the answer. stop ends the request after the first.
-func (c client) sse(body any, stop bool) (status int, out []event) {
+func (c apiClient) sse(body any, stop bool) (status int, out []event) {
 	c.t.Helper()
 	text, err := json.Marshal(body)
 	require.NoError(c.t, err)

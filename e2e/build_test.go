@@ -21,18 +21,21 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	faulty, cgo := []string{"build", "-tags", "faults", "-o", dir + "/"}, "CGO_ENABLED=0"
+	if raceDetector {
+		faulty, cgo = append(faulty, "-race"), "CGO_ENABLED=1"
+	}
 	for _, build := range []struct {
-		dir  string
-		args []string
+		dir, cgo string
+		args     []string
 	}{
-		{"../devserver", []string{"build", "-o", "../bin/devserver", "."}}, // cached; minutes the first time
-		{"..", []string{"build", "-tags", "faults", "-o", dir + "/", "./cmd/worker", "./cmd/server"}},
-		{"..", []string{"build", "-o", dir + "/", "./cmd/starter"}},
+		{"../devserver", "CGO_ENABLED=0", []string{"build", "-trimpath", "-o", "../bin/devserver", "."}}, // cached; minutes the first time
+		{"..", cgo, append(faulty, "./cmd/worker", "./cmd/server", "./cmd/starter")},
 	} {
 		fmt.Fprintln(os.Stderr, "e2e: go", build.args)
 		cmd := exec.CommandContext(context.Background(), "go", build.args...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = build.dir, os.Stderr, os.Stderr
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), build.cgo)
 		if err := cmd.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e: build:", err)
 			return 1

@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// client speaks the HTTP API.
-type client struct {
+// apiClient speaks the HTTP API.
+type apiClient struct {
 	t    *testing.T
 	base string
 }
 
-func (c client) call(method, path string, in, out any) int {
+func (c apiClient) call(method, path string, in, out any) int {
 	c.t.Helper()
 	var body io.Reader
 	if in != nil {
@@ -44,13 +44,13 @@ func (c client) call(method, path string, in, out any) int {
 }
 
 // start starts a job.
-func (c client) start(app, task string) runHandle {
+func (c apiClient) start(app, task string) runHandle {
 	c.t.Helper()
 	return c.startAs("user", app, map[string]string{"task": task})
 }
 
 // startAs posts a message for a user: in "task", with "mode" and "session" if they are given.
-func (c client) startAs(user, app string, in map[string]string) runHandle {
+func (c apiClient) startAs(user, app string, in map[string]string) runHandle {
 	c.t.Helper()
 	var out struct{ Session string }
 	require.Equal(c.t, http.StatusAccepted, c.call("POST", "/apps/"+app+"/users/"+user+"/runs", in, &out))
@@ -58,7 +58,7 @@ func (c client) startAs(user, app string, in map[string]string) runHandle {
 }
 
 type runHandle struct {
-	c             client
+	c             apiClient
 	app, user, id string
 }
 

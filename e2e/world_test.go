@@ -21,7 +21,7 @@ type world struct {
 	dir      string
 	provider *demo.Provider
 	mcp      *demo.MCPServer
-	api      client
+	api      apiClient
 }
 
 type options struct {
@@ -77,12 +77,13 @@ func newWorld(t *testing.T, o options) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, w.Close())
+		w.checkRaces()
 		if t.Failed() {
 			w.dump()
 		}
 	})
 	require.NoError(t, w.Start(t.Context(), stack.All()...))
-	w.api = client{t: t, base: w.URL()}
+	w.api = apiClient{t: t, base: w.URL()}
 	return w
 }
 
@@ -93,6 +94,18 @@ func (w *world) write(path, body string) {
 	path = filepath.Join(w.dir, path)
 	require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(w.t, os.WriteFile(path, []byte(body), 0o600))
+}
+
+// checkRaces fails the test if the race detector of a program under test has spoken.
+func (w *world) checkRaces() {
+	w.t.Helper()
+	for _, name := range stack.All() {
+		body, err := os.ReadFile(w.LogFile(name))
+		require.NoError(w.t, err)
+		if i := strings.Index(string(body), "WARNING: DATA RACE"); i >= 0 {
+			require.Fail(w.t, "data race in "+string(name), string(body[i:min(len(body), i+4000)]))
+		}
+	}
 }
 
 // dump shows the ends of the logs of a failed test.
