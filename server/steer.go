@@ -49,11 +49,31 @@ func (s *Server) announce(ctx context.Context, m outbox.Message) error {
 	if row.Closed {
 		return session.ErrNotFound
 	}
+	if err := s.settlePrevious(ctx, row); err != nil {
+		return err
+	}
 	def, err := s.Parts.Store.Definition(ctx, row.Definition)
 	if err != nil {
 		return fmt.Errorf("find definition: %w", err)
 	}
 	return s.Engine.Message(ctx, m.WorkflowID, m.Subject, row.Definition, def.Plan(), wire.Mode(row.Mode)) //nolint:wrapcheck // says what it did
+}
+
+// settlePrevious closes what a run that was terminated left open, before the message starts another: the new run would
+// find calls without a response.
+func (s *Server) settlePrevious(ctx context.Context, row session.Session) error {
+	if row.Invocation == "" {
+		return nil
+	}
+	previous, err := s.Parts.Store.Invocation(ctx, row.Owner, row.Invocation)
+	if err != nil || !previous.Ended.IsZero() {
+		return err //nolint:wrapcheck // says what it did
+	}
+	running, err := s.Engine.Running(ctx, row.WorkflowID)
+	if err != nil || running {
+		return err //nolint:wrapcheck // says what it did
+	}
+	return s.settle(ctx, row)
 }
 
 // steering is what the API handlers need of the engine.
