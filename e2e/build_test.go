@@ -2,17 +2,27 @@ package e2e_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
 // binaries is the folder of the programs under test: devserver as it ships, worker and server with fault points.
 var binaries string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// These tests wait for timeouts of dead processes more than they compute.
+	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = p.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "tarry-e2e-")
