@@ -8,14 +8,16 @@ WORKFLOWCHECK_VERSION := v0.6.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Points at which `make soak` kills processes, and the tests' time limits.
 SOAK_POINTS := 50
-TEST_TIMEOUT := 15m
+TEST_TIMEOUT := 25m
 SOAK_TIMEOUT := 60m
 
 TOOLS := $(CURDIR)/bin/tools
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 WORKFLOWCHECK := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
-# Programs run without cgo everywhere; only the race detector needs a C compiler.
-RELEASE := CGO_ENABLED=0 go build -trimpath
+# Everything is compiled the same way, so that each package is compiled once: programs, linters and tests share the
+# cache. Programs run without cgo everywhere; only the race detector needs a C compiler.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
+export CGO_ENABLED := 0
 EXAMPLES := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 # MODEL=gemini/… or MODEL=openai/… plays the demo on that model, with its key from the environment.
@@ -39,13 +41,13 @@ help: ## list the targets
 build: ## build bin/devserver, worker, server and starter
 	@mkdir -p bin
 	@$(call say,bin/devserver: the Temporal server; this takes minutes the first time)
-	@cd devserver && $(RELEASE) -o ../bin/devserver .
+	@cd devserver && go build -o ../bin/devserver .
 	@$(call say,bin/worker)
-	@$(RELEASE) -o bin/worker ./cmd/worker
+	@go build -o bin/worker ./cmd/worker
 	@$(call say,bin/server)
-	@$(RELEASE) -o bin/server ./cmd/server
+	@go build -o bin/server ./cmd/server
 	@$(call say,bin/starter)
-	@$(RELEASE) -o bin/starter ./cmd/starter
+	@go build -o bin/starter ./cmd/starter
 	@$(call say,built)
 
 demo: build ## tell the whole story: a login that outlives every process (MODEL=gemini/… or openai/… for a real model)
@@ -64,7 +66,7 @@ test-main: build race-possible ## run the main module's tests, documentation che
 
 test-devserver: build ## run the tests of the Temporal dev server
 	@$(call say,devserver: go test ./...)
-	@cd devserver && TARRY_DEVSERVER_BIN="$(CURDIR)/bin/devserver" CGO_ENABLED=0 go test -timeout $(TEST_TIMEOUT) ./...
+	@cd devserver && TARRY_DEVSERVER_BIN="$(CURDIR)/bin/devserver" go test -timeout $(TEST_TIMEOUT) ./...
 
 test-examples: build race-possible ## run the tests of the examples that are modules of their own
 	@for dir in $(EXAMPLES); do \
@@ -109,19 +111,19 @@ lint-workflows: $(WORKFLOWCHECK) ## check that workflow code is deterministic
 cross: ## build the main module for every platform, without cgo
 	@for platform in $(PLATFORMS); do \
 		$(call say,build for $$platform); \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build ./... || exit 1; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} go build ./... || exit 1; \
 	done
 
 $(GOLANGCI_LINT):
 	@$(call say,golangci-lint $(GOLANGCI_LINT_VERSION): compiling takes minutes the first time)
 	@mkdir -p $(TOOLS)
-	@GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	@mv $(TOOLS)/golangci-lint $@
 
 $(WORKFLOWCHECK):
 	@$(call say,workflowcheck $(WORKFLOWCHECK_VERSION))
 	@mkdir -p $(TOOLS)
-	@GOBIN=$(TOOLS) CGO_ENABLED=0 go install go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION)
+	@GOBIN=$(TOOLS) go install go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION)
 	@mv $(TOOLS)/workflowcheck $@
 
 soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
