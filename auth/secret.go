@@ -33,8 +33,8 @@ func (s Secret) String() string { return redacted }
 // GoString implements fmt.GoStringer.
 func (s Secret) GoString() string { return redacted }
 
-// Format implements fmt.Formatter, so that no verb prints the field.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) } //nolint:errcheck // fmt.State keeps the error
+// Format implements fmt.Formatter, so that no verb prints the field. fmt.State keeps an error itself.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // MarshalText implements encoding.TextMarshaler, and with it JSON.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -77,8 +78,8 @@ func TestAttacksOverHTTP(t *testing.T) {
 	js := map[string]string{"Content-Type": "application/json"}
 	headers := func(more ...string) map[string]string {
 		out := map[string]string{"Content-Type": "application/json"}
-		for i := 0; i < len(more); i += 2 {
-			out[more[i]] = more[i+1]
+		for pair := range slices.Chunk(more, 2) {
+			out[pair[0]] = pair[1]
 		}
 		return out
 	}
@@ -135,8 +136,10 @@ func TestAttacksOverHTTP(t *testing.T) {
 		attacks["cancels "+other] = attack{method: "POST", path: other + "/cancel", status: 404}
 		attacks["deletes "+other] = attack{method: "DELETE", path: other, status: 404}
 	}
-	attacks["runs in another's session"] = attack{method: "POST", path: "/run", header: js, status: 404,
-		body: `{"appName":"assistant","userId":"ben","sessionId":"` + r.id + `","newMessage":{"role":"user","parts":[{"text":"x"}]}}`}
+	attacks["runs in another's session"] = attack{
+		method: "POST", path: "/run", header: js, status: 404,
+		body: `{"appName":"assistant","userId":"ben","sessionId":"` + r.id + `","newMessage":{"role":"user","parts":[{"text":"x"}]}}`,
+	}
 	for name, part := range map[string]string{
 		"a call":               `{"functionCall":{"id":"x","name":"adk_request_credential","args":{}}}`,
 		"an answer to a tool":  `{"functionResponse":{"id":"` + firstCall(r) + `","name":"list_tickets","response":{"tickets":[]}}}`,
@@ -235,7 +238,7 @@ func (w *world) flood(n int, path string) {
 			for i := sender; i < n; i += senders {
 				req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s%s?state=bogus%d&code=c", w.URL(), path, i), http.NoBody)
 				if err == nil && i%2 == 0 {
-					req.AddCookie(&http.Cookie{Name: "tarry-login-0123456789abcdef", Value: "x"})
+					req.AddCookie(&http.Cookie{Name: "tarry-login-0123456789abcdef", Value: "x"}) //nolint:gosec // a request's cookie has no attributes
 				}
 				resp, err := client.Do(req)
 				if err != nil {

@@ -43,7 +43,7 @@ func run(m *testing.M) int {
 		{"..", cgo, append(faulty, "./cmd/worker", "./cmd/server", "./cmd/starter")},
 	} {
 		fmt.Fprintln(os.Stderr, "e2e: go", build.args)
-		cmd := exec.CommandContext(context.Background(), "go", build.args...)
+		cmd := exec.CommandContext(context.Background(), "go", build.args...) //nolint:gosec // our own programs
 		cmd.Dir, cmd.Stdout, cmd.Stderr = build.dir, os.Stderr, os.Stderr
 		cmd.Env = append(os.Environ(), build.cgo)
 		if err := cmd.Run(); err != nil {

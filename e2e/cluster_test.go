@@ -34,7 +34,7 @@ func TestBareNamespace(t *testing.T) {
 
 func (w *world) setup() string {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), filepath.Join(binaries, "starter"), "setup")
+	cmd := exec.CommandContext(w.t.Context(), filepath.Join(binaries, "starter"), "setup") //nolint:gosec // our own program
 	cmd.Env = []string{"TEMPORAL_ADDRESS=" + w.Addr(stack.Temporal), "HOME=" + w.dir}
 	out, err := cmd.CombinedOutput()
 	require.NoError(w.t, err, string(out))

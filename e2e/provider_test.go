@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,18 +30,19 @@ func explicit(kind, endpoints string) string {
 func TestExplicitProviders(t *testing.T) {
 	t.Parallel()
 	const secret = demo.DefaultMark + "client-secret"
-	p, err := demo.NewProvider(demo.ProviderConfig{})
-	require.NoError(t, err)
-	require.NoError(t, p.Start("")) // reserves the address that the definitions name
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	for name, tc := range map[string]struct{ kind, endpoints string }{
-		"oauth2": {"oauth2", "flows:\n  authorizationCode:\n    authorizationUrl: " + p.AuthorizeURL() + "\n    tokenUrl: " + p.TokenURL() + "\n    scopes:\n      tickets:read: read\n"},
-		"openid": {"openIdConnect", "authorization_endpoint: " + p.AuthorizeURL() + "\ntoken_endpoint: " + p.TokenURL() + "\nscopes: [tickets:read]\n"},
+		"oauth2": {"oauth2", "flows:\n  authorizationCode:\n    authorizationUrl: %s\n    tokenUrl: %s\n    scopes:\n      tickets:read: read\n"},
+		"openid": {"openIdConnect", "authorization_endpoint: %s\ntoken_endpoint: %s\nscopes: [tickets:read]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := demo.NewProvider(demo.ProviderConfig{})
+			require.NoError(t, err)
+			require.NoError(t, p.Start("")) // reserves the address that the definitions name
+			t.Cleanup(func() { require.NoError(t, p.Close()) })
 			o := single(call("list_tickets") + text("ok"))
 			o.provider = p
-			o.agents["assistant/root_agent.yaml"] += explicit(tc.kind, tc.endpoints)
+			o.agents["assistant/root_agent.yaml"] += explicit(tc.kind, fmt.Sprintf(tc.endpoints, p.AuthorizeURL(), p.TokenURL()))
 			o.env = []string{"TARRY_SECRET_CLIENT=" + secret}
 			p.SetFaults(func(f *demo.Faults) { *f = demo.GitHubShape() })
 			w := newWorld(t, o)

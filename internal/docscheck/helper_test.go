@@ -23,7 +23,7 @@ func read(t *testing.T, path string) string {
 func pages(t *testing.T) []string {
 	t.Helper()
 	out := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			path, err = filepath.Rel(root, path)
 			out = append(out, filepath.ToSlash(path))

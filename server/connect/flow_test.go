@@ -263,7 +263,7 @@ func TestUnknownStatesAreLimited(t *testing.T) {
 	a := h.get(t, good)
 	requirePage(t, a, http.StatusTooManyRequests, "Too many attempts")
 	require.Equal(t, completed, h.completed, "nothing is looked up")
-	a = h.do(t, http.MethodGet, good, func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "flow", Value: "v"}) })
+	a = h.do(t, http.MethodGet, good, func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "flow", Value: "v"}) }) //nolint:gosec // a request's cookie has no attributes
 	require.Equal(t, http.StatusBadRequest, a.StatusCode, "what may be a login is looked up")
 	require.Equal(t, completed+1, h.completed)
 	peer = "b"

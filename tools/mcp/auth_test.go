@@ -341,7 +341,7 @@ func TestHeaders(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"bad key %s"}}`, r.Header.Get("Authorization"))
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"bad key %s"}}`, r.Header.Get("Authorization")) //nolint:gosec // JSON for a client of the test
 		return true
 	})
 	_, err = open(t, o, static, alice(), &broker{err: auth.ErrNoToken}).Call(t.Context(), echoCall("c", "x"))
