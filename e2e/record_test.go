@@ -1,0 +1,198 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"tarry/internal/demo"
+	"tarry/internal/stack"
+	"tarry/replay"
+	"tarry/wire"
+)
+
+// go test ./e2e -run TestRecordHistories -update
+var update = flag.Bool("update", false, "record the history fixtures of package workflows anew")
+
+const histories = "../workflows/testdata/histories"
+
+// A scenario is an app of one agent, of the scenario's name, and what happens to its run.
+type scenario struct {
+	name  string
+	more  string // of the agent's file
+	tools []string
+	steps string
+	mode  string
+	act   func(r recording)
+}
+
+type recording struct {
+	w        *world
+	run      runHandle
+	temporal client.Client
+}
+
+func (r recording) login() {
+	r.w.loginAs(r.w.waiting(r.run), "alice")
+}
+
+func (r recording) workflow() string {
+	r.w.t.Helper()
+	ids := r.w.query(`SELECT workflow_id FROM sessions WHERE id = ?`, r.run.id)
+	require.Len(r.w.t, ids, 1)
+	return ids[0]
+}
+
+func (r recording) signal(name string, payload any) {
+	r.w.t.Helper()
+	require.NoError(r.w.t, r.temporal.SignalWorkflow(r.w.t.Context(), r.workflow(), "", name, payload))
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{name: "granted", steps: call("list_tickets") + text("Four tickets."), act: func(r recording) { r.login() }},
+		{name: "denied", steps: call("list_tickets") + text("I may not look."), act: func(r recording) {
+			_, err := demo.NewBrowser().Deny(r.w.t.Context(), r.w.waiting(r.run), "alice", "alice-password")
+			require.NoError(r.w.t, err)
+		}},
+		{name: "expired", more: "tarry:\n  credential_deadline: 2s\n", steps: call("list_tickets") + text("Nobody came."), act: func(r recording) {
+			r.w.waiting(r.run)
+		}},
+		{name: "parallel", tools: []string{"free"}, steps: call("note {text: hello}", "list_tickets") + text("Noted and listed."), act: func(r recording) {
+			r.login()
+		}},
+		{name: "shared_login", steps: call("list_tickets", "whoami") + text("Both."), act: func(r recording) { r.login() }},
+		{name: "cancelled", steps: call("list_tickets") + text("never said"), act: func(r recording) {
+			r.w.waiting(r.run)
+			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/cancel"), map[string]string{}, nil))
+		}},
+		{name: "chat", mode: "chat", steps: call("list_tickets") + text("Four tickets."), act: func(r recording) {
+			link := r.w.waiting(r.run)
+			r.run.c.startAs(r.run.user, r.run.app, map[string]string{"task": "And again?", "mode": "chat", "session": r.run.id}) // queued
+			r.w.loginAs(link, "alice")
+			r.w.eventually("both messages are answered", func() bool {
+				return len(r.w.query(`SELECT id FROM invocations WHERE workflow_id = ? AND status = 'done'`, r.workflow())) == 2
+			})
+			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/cancel"), map[string]string{}, nil)) // the idle session
+			r.w.eventually("the session is closed", func() bool { return r.run.status().State == "cancelled" })
+		}},
+		{name: "continued", steps: call("list_tickets") + call("whoami") + text("Done."), act: func(r recording) {
+			r.w.waiting(r.run)
+			r.signal(wire.SignalContinueAsNew, nil)
+			r.login()
+		}},
+		{name: "no_tools", tools: []string{}, steps: text("Hello."), act: func(recording) {}},
+		{name: "worker_killed", steps: call("list_tickets") + text("Still here."), act: func(r recording) {
+			link := r.w.waiting(r.run)
+			require.NoError(r.w.t, r.w.Kill(stack.Worker))
+			r.w.loginAs(link, "alice")
+			require.NoError(r.w.t, r.w.Start(r.w.t.Context(), stack.Worker))
+		}},
+	}
+}
+
+// TestRecordHistories runs each scenario against the real service and writes its history, one file a run, into the
+// fixtures of package workflows.
+func TestRecordHistories(t *testing.T) {
+	if !*update {
+		t.Skip("records only with -update")
+	}
+	free := newFreeServer(t)
+	o := example(t)
+	o.open = true
+	script := strings.Builder{}
+	script.WriteString(o.script)
+	for _, s := range scenarios() {
+		o.agents[s.name+"/root_agent.yaml"] = s.agent(free.url)
+		fmt.Fprintf(&script, "\n  - agent: %s\n    steps:\n%s", s.name, indent(s.steps, "      "))
+	}
+	o.script = script.String()
+	w := newWorld(t, o)
+	temporal, err := client.Dial(client.Options{HostPort: w.Addr(stack.Temporal)})
+	require.NoError(t, err)
+	defer temporal.Close()
+
+	for _, s := range scenarios() {
+		in := map[string]string{"task": "Please help me with my tickets."}
+		if s.mode != "" {
+			in["mode"] = s.mode
+		}
+		r := recording{w, w.api.startAs("user-"+s.name, s.name, in), temporal}
+		s.act(r)
+		w.finished(r.run)
+		r.write(s.name)
+	}
+
+	w.mcp.SetSwitches(func(s *demo.MCPSwitches) { s.OpenListing = false })
+	r := recording{w, w.api.startAs("user-loop", "planner", map[string]string{"task": "Plan the next release."}), temporal}
+	r.login()
+	w.finished(r.run)
+	r.write("loop")
+}
+
+func (s scenario) agent(free string) string {
+	out := "name: " + s.name + "\nmodel: ${var:MODEL}\ninstruction: Help with tickets.\n" + s.more
+	urls := []string{"${var:MCP_URL}"}
+	switch {
+	case s.tools == nil:
+	case len(s.tools) == 0:
+		return out
+	default:
+		urls = append(urls, free)
+	}
+	out += "tools:\n"
+	for _, url := range urls {
+		out += "  - name: McpToolset\n    args:\n      streamable_http_connection_params:\n        url: " + url + "\n"
+	}
+	return out
+}
+
+// write saves the histories of all runs of the chain, the last as NAME.json, those before it as NAME_run1.json and so on.
+func (r recording) write(name string) {
+	t := r.w.t
+	t.Helper()
+	id := r.workflow()
+	var chain []*historypb.History
+	for run := ""; ; {
+		h := &historypb.History{}
+		events := r.temporal.GetWorkflowHistory(t.Context(), id, run, true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			e, err := events.Next()
+			require.NoError(t, err)
+			h.Events = append(h.Events, e)
+		}
+		chain = append([]*historypb.History{h}, chain...)
+		if run = h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(); run == "" {
+			break
+		}
+	}
+	require.NoError(t, os.MkdirAll(histories, 0o750))
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	for i, h := range chain {
+		file := name
+		if i < len(chain)-1 {
+			file += fmt.Sprintf("_run%d", i+1)
+		}
+		body, err := protojson.Marshal(h)
+		require.NoError(t, err)
+		body = bytes.ReplaceAll(body, []byte(host), []byte("host"))
+		var pretty bytes.Buffer
+		require.NoError(t, json.Indent(&pretty, body, "", " "))
+		_, err = replay.Reader(t.Context(), bytes.NewReader(pretty.Bytes()))
+		require.NoError(t, err, file)
+		require.NoError(t, os.WriteFile(filepath.Join(histories, file+".json"), append(pretty.Bytes(), '\n'), 0o600))
+		t.Logf("%s: %d events", file, len(h.GetEvents()))
+	}
+}
