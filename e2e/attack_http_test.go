@@ -158,8 +158,10 @@ func TestAttacksOverHTTP(t *testing.T) {
 		body := `{"app_name":"assistant","user_id":"ann","session_id":"` + r.id + `","new_message":{"role":"user","parts":[` + part + `]}}`
 		attacks["message holds "+name] = attack{method: "POST", path: "/run", header: js, status: 400, body: body}
 	}
-	attacks["app state by message"] = attack{method: "POST", path: "/run", header: js, status: 400,
-		body: `{"appName":"assistant","userId":"ann","sessionId":"` + r.id + `","stateDelta":{"app:x":1},"newMessage":{"parts":[{"text":"x"}]}}`}
+	attacks["app state by message"] = attack{
+		method: "POST", path: "/run", header: js, status: 400,
+		body: `{"appName":"assistant","userId":"ann","sessionId":"` + r.id + `","stateDelta":{"app:x":1},"newMessage":{"parts":[{"text":"x"}]}}`,
+	}
 	attacks["app state by session"] = attack{method: "POST", path: sessions, header: js, status: 400, body: `{"state":{"app:x":1}}`}
 	attacks["bare app state"] = attack{method: "POST", path: sessions + "/new", header: js, status: 400, body: `{"app:x":1}`}
 	attacks["imported events"] = attack{method: "POST", path: sessions, header: js, status: 400, body: `{"events":[{"author":"assistant"}]}`}

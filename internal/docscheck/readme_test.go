@@ -42,7 +42,7 @@ func blocks(t *testing.T) (out []block) {
 		out = append(out, b)
 	}
 	require.NotEmpty(t, out)
-	require.Equal(t, strings.Count(read(t, "README.md"), "```sh\n"), len(out), "a block of commands has no mark")
+	require.Len(t, out, strings.Count(read(t, "README.md"), "```sh\n"), "a block of commands has no mark")
 	return out
 }
 
@@ -130,7 +130,7 @@ func newReader(t *testing.T) *reader {
 		}
 	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // HOME is another
-		out, err := exec.CommandContext(t.Context(), "go", "env", name).Output() //nolint:gosec // one of two names
+		out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 		require.NoError(t, err)
 		r.env = append(r.env, name+"="+strings.TrimSpace(string(out)))
 	}
@@ -179,7 +179,7 @@ func (r *reader) command(ctx context.Context, script string) *exec.Cmd {
 	if m := r.temporal.FindStringSubmatch(r.printed.String()); m != nil {
 		script = strings.ReplaceAll(script, "temporal.example.com:7233", m[1])
 	}
-	cmd := exec.CommandContext(ctx, "bash", "-euc", script) //nolint:gosec // the README's
+	cmd := exec.CommandContext(ctx, "bash", "-euc", script)
 	cmd.Dir, cmd.Env = r.dir, r.env
 	return cmd
 }
