@@ -119,10 +119,13 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.
 	return c.openRequest(row, a, r, slot)
 }
 
+// granted says whether whoever asks would find a credential now. What they would not use, such as a token from the
+// endpoint that a definition had before, must not count, or they would ask again for ever.
 func (c *conn) granted(slot string, need auth.Need) (bool, error) {
 	found, err := c.grants(`slot = ?`, slot)
 	return err == nil && slices.ContainsFunc(found, func(g oauth.Grant) bool {
-		return g.Version > need.Refused && auth.Covers(g.Scopes, need.Scopes) && (g.Expires.IsZero() || len(g.Refresh) > 0 || micros(g.Expires) > c.now)
+		from := g.Slot == need.Slot && (need.Provider.Discovered || g.Provider.TokenEndpoint == need.Provider.TokenEndpoint)
+		return from && g.Version > need.Refused && auth.Covers(g.Scopes, need.Scopes) && (g.Expires.IsZero() || len(g.Refresh) > 0 || micros(g.Expires) > c.now)
 	}), err
 }
 

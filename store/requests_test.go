@@ -148,6 +148,12 @@ func askCases() []testCase {
 			refused.Refused = k.grants(ann)[0].Version
 			require.Equal(k, "r3", k.ask(row, "c1", "r3", refused, "m").Request.ID, "the server refused that version")
 			require.Equal(k, "r4", k.ask(row, "c1", "r4", need(ann, "admin"), "m").Request.ID, "it does not cover the scopes")
+
+			moved := need(ann, "read")
+			moved.Provider.TokenEndpoint = "https://id.example/v2/token"
+			require.Equal(k, auth.StatusPending, k.ask(row, "c1", "r5", moved, "m").Request.Status, "the definition names another endpoint by now")
+			moved.Provider.Discovered = true
+			require.True(k, k.ask(row, "c1", "r6", moved, "m").Granted, "the issuer itself may move its endpoint")
 		}},
 		{"ask/an expired token without refresh is none", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
