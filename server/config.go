@@ -33,6 +33,7 @@ type Config struct {
 
 const (
 	defaultPoll = 500 * time.Millisecond
+	tellEvery   = 10 * time.Second
 	maxBody     = 4 << 20
 	bodyTimeout = 30 * time.Second
 )

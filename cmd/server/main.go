@@ -3,31 +3,11 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"tarry/internal/process"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
-}
-
-func run(ctx context.Context, args []string, lookup func(string) (string, bool), stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		fmt.Fprint(stderr, usage())
-		if args[0] == "-h" || args[0] == "--help" {
-			return 0
-		}
-		return 2
-	}
-	if err := serve(ctx, lookup, stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "server:", err)
-		return 1
-	}
-	return 0
+	os.Exit(process.Program{Name: "server", Usage: usage, Run: serve}.Main())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -140,6 +141,7 @@ type event struct {
 		Role  string `json:"role"`
 		Parts []part `json:"parts"`
 	} `json:"content"`
+	LongRunning []string `json:"longRunningToolIds"`
 }
 
 type part struct {
@@ -163,10 +165,11 @@ type functionResponse struct {
 
 const requestCredential = "adk_request_credential"
 
-// asks returns the call that asks for a login, or nil.
+// asks returns the call that asks for a login, or nil. A model can write down a call of that name too, with any link; what
+// the server asks is marked as running on.
 func (e *event) asks() *functionCall {
 	for _, p := range e.Content.Parts {
-		if p.FunctionCall != nil && p.FunctionCall.Name == requestCredential {
+		if p.FunctionCall != nil && p.FunctionCall.Name == requestCredential && slices.Contains(e.LongRunning, p.FunctionCall.ID) {
 			return p.FunctionCall
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -47,15 +49,26 @@ func (a *app) root() *cobra.Command {
 
 // say writes a line for the person.
 func (a *app) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...) // nobody is left to tell
+	_, _ = fmt.Fprintln(a.stderr, harmless(fmt.Sprintf(format, args...))) // nobody is left to tell
 }
 
 // print writes a line of what was asked for.
 func (a *app) print(format string, args ...any) error {
-	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
+	if _, err := fmt.Fprintln(a.stdout, harmless(fmt.Sprintf(format, args...))); err != nil {
 		return failed("write: %w", err)
 	}
 	return nil
+}
+
+// harmless keeps what models, tools and servers write from steering the terminal: escape sequences rewrite lines and
+// titles, and fill the clipboard.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // printJSON writes v as one line.

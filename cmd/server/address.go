@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+)
+
+// onLoopback refuses what sign-in mode none cannot protect.
+func onLoopback(addr string, public *url.URL) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("TARRY_HTTP_ADDR: %q is not HOST:PORT", addr)
+	}
+	ip := net.ParseIP(host)
+	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("TARRY_HTTP_ADDR: %q is not loopback, and without sign-in anybody who reaches it would be the operator; use 127.0.0.1", addr)
+	}
+	name := public.Hostname()
+	if ip := net.ParseIP(name); name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("TARRY_PUBLIC_URL: %q is not on loopback, which is all that a server without sign-in serves", public)
+	}
+	return nil
+}
+
+func port(public *url.URL) int {
+	n, err := strconv.Atoi(public.Port())
+	if err == nil {
+		return n
+	}
+	if public.Scheme == "https" {
+		return 443
+	}
+	return 80
+}

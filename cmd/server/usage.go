@@ -1,0 +1,16 @@
+package main
+
+import (
+	"tarry"
+	"tarry/internal/process"
+)
+
+func usage() string {
+	vars := tarry.Variables()
+	for _, workers := range []string{"TARRY_AGENTS_DIR", "TARRY_VARS", "TARRY_ALLOW_STDIO", "TARRY_SCRIPTS_DIR", "TARRY_SCRIPT_JOURNAL"} {
+		delete(vars, workers)
+	}
+	vars["TARRY_HTTP_ADDR"] = "address to listen on (default 127.0.0.1:8080)"
+	vars["TARRY_CONTINUE_AFTER"] = "history events after which runs continue as new (default 0: when Temporal suggests it)"
+	return process.Usage("Usage: server\n\nServes the API, the connect pages and the OAuth callback.", vars)
+}
