@@ -38,6 +38,21 @@ func (s *Server) RedirectURIs(ctx context.Context) ([]RedirectURI, error) {
 	return out, nil
 }
 
+// tellRedirectURIs logs each redirect URI once: workers publish agents while the server runs.
+func (s *Server) tellRedirectURIs() func(context.Context) error {
+	told := map[RedirectURI]bool{}
+	return func(ctx context.Context) error {
+		uris, err := s.RedirectURIs(ctx)
+		for _, u := range uris {
+			if !told[u] {
+				told[u] = true
+				s.Log.InfoContext(ctx, "register this redirect URI at the provider", "app", u.App, "provider", u.Issuer, "redirect_uri", u.URI)
+			}
+		}
+		return err
+	}
+}
+
 // providerOf is what a definition says of its provider; the rest is found out at the first login.
 func providerOf(a *agent.Auth) auth.Provider {
 	p := auth.Provider{Issuer: a.Issuer, TokenEndpoint: a.TokenURL, Discovered: a.AuthorizationURL == "" || a.TokenURL == ""}
