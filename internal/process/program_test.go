@@ -20,7 +20,9 @@ func TestUsageListsEveryVariableOnce(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	t.Parallel()
-	e := process.Environment{Lookup: func(name string) (string, bool) { return map[string]string{"A": "1", "EMPTY": ""}[name], name != "NONE" }}
+	e := process.Environment{Lookup: func(name string) (string, bool) {
+		return map[string]string{"A": "1", "EMPTY": ""}[name], name != "NONE"
+	}}
 	require.Equal(t, "1", e.Get("A", "2"))
 	require.Equal(t, "2", e.Get("EMPTY", "2"))
 	require.Equal(t, "2", e.Get("NONE", "2"))
