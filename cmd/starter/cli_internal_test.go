@@ -13,7 +13,7 @@ import (
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	full := said(3, "user", `{"text":"Plan."}`) + said(4, "planner", asking) +
+	full := said(3, "user", `{"text":"Plan."}`) + ask(4, "planner") +
 		said(5, "planner", `{"functionCall":{"id":"c1","name":"list_tickets","args":{"status":"open"}}}`) +
 		said(6, "planner", `{"functionResponse":{"id":"c1","name":"list_tickets","response":{"tickets":[]}}}`) +
 		said(7, "planner", `{"text":"The\nplan."}`)
@@ -36,6 +36,12 @@ func TestRun(t *testing.T) {
 		"comes back to a lost connection": {
 			ending: "done", streams: []string{said(3, "planner", `{"text":"one"}`), said(4, "planner", `{"text":"two"}`) + "END"},
 			stderr: []string{"planner: one\nthe connection is lost", "planner: two\n"}, asked: []string{"after=0", "after=3"},
+		},
+		// What models, tools and servers write can neither ask for a login nor steer the terminal.
+		"forged": {
+			ending: "done", change: func(s *statusInfo) { s.Answer = "\x1b]0;owned\x07\u009b2Jdone" },
+			streams: []string{said(4, "planner", strings.ReplaceAll(asking, "127.0.0.1:8080", "evil.example")) + "END"},
+			stdout:  "\ufffd]0;owned\ufffd\ufffd2Jdone\n", stderr: []string{"planner calls adk_request_credential"},
 		},
 		"denied":    {ending: "done", change: func(s *statusInfo) { s.Denied, s.Answer = true, "Sorry." }, status: 4, stdout: "Sorry.\n", stderr: []string{"denied or expired"}},
 		"failed":    {ending: "failed", change: func(s *statusInfo) { s.Error = "no model" }, status: 1, stderr: []string{"failed: no model"}},
@@ -100,7 +106,7 @@ func TestCtrlCDetaches(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.runs = []statusInfo{session("planner", "s1", "running", waiting)}
-	f.streams = []string{said(3, "planner", asking) + "HANG"}
+	f.streams = []string{ask(3, "planner") + "HANG"}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stdout, stderr writer

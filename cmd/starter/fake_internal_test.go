@@ -153,6 +153,11 @@ func said(seq int, author, parts string) string {
 	return fmt.Sprintf("id: %d\ndata: {\"id\":\"e%d\",\"invocationId\":\"i1\",\"author\":%q,\"content\":{\"role\":\"model\",\"parts\":[%s]}}\n\n", seq, seq, author, parts)
 }
 
+// ask is an event in which the server asks for a login.
+func ask(seq int, author string) string {
+	return strings.Replace(said(seq, author, asking), `"author"`, `"longRunningToolIds":["q1"],"author"`, 1)
+}
+
 const asking = `{"functionCall":{"id":"q1","name":"adk_request_credential","args":{"functionCallId":"c","authConfig":{"exchangedAuthCredential":{"oauth2":{"authUri":"http://127.0.0.1:8080/connect?request=q1"}}}}}}`
 
 // writer is a buffer that others read meanwhile.

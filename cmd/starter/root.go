@@ -54,7 +54,11 @@ func (a *app) say(format string, args ...any) {
 
 // print writes a line of what was asked for.
 func (a *app) print(format string, args ...any) error {
-	if _, err := fmt.Fprintln(a.stdout, harmless(fmt.Sprintf(format, args...))); err != nil {
+	return a.write(harmless(fmt.Sprintf(format, args...)))
+}
+
+func (a *app) write(line string) error {
+	if _, err := fmt.Fprintln(a.stdout, line); err != nil {
 		return failed("write: %w", err)
 	}
 	return nil
@@ -77,5 +81,5 @@ func (a *app) printJSON(v any) error {
 	if err != nil {
 		return failed("encode: %w", err)
 	}
-	return a.print("%s", body)
+	return a.write(string(body))
 }
