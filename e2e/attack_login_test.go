@@ -111,7 +111,7 @@ func TestProviderUnderAnothersName(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, honest.Close()) })
 	evil := newHostile(t)
 	evil.tricks["authorize"] = trick{serve: func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, honest.AuthorizeURL()+"?"+r.URL.RawQuery, http.StatusFound)
+		http.Redirect(w, r, honest.AuthorizeURL()+"?"+r.URL.RawQuery, http.StatusFound) //nolint:gosec // the attack itself
 	}}
 	written := func(authorize, token string) string {
 		return explicit("oauth2", "issuer_url: "+honest.Issuer()+"\nflows:\n  authorizationCode:\n    authorizationUrl: "+authorize+"\n    tokenUrl: "+token+"\n    scopes:\n      tickets:read: read\n")

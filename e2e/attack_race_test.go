@@ -37,8 +37,15 @@ func TestOutcomesRace(t *testing.T) {
 	}
 	var races []*race
 	for i, r := range []race{
-		{grants: true, denies: true}, {grants: true, cancels: true}, {denies: true, cancels: true}, {grants: true, presses: true}, {grants: true, denies: true, cancels: true, presses: true},
-		{app: "brief", grants: true}, {app: "brief", denies: true}, {app: "brief", grants: true, denies: true, cancels: true}, {app: "brief"},
+		{grants: true, denies: true},
+		{grants: true, cancels: true},
+		{denies: true, cancels: true},
+		{grants: true, presses: true},
+		{grants: true, denies: true, cancels: true, presses: true},
+		{app: "brief", grants: true},
+		{app: "brief", denies: true},
+		{app: "brief", grants: true, denies: true, cancels: true},
+		{app: "brief"},
 	} {
 		r.user = fmt.Sprint("user", i)
 		if r.app == "" {
@@ -126,8 +133,11 @@ func TestForgedSignals(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	for _, forged := range []wire.Resolved{
-		{Request: "unknown", Outcome: wire.OutcomeGranted}, {Request: others, Outcome: wire.OutcomeGranted}, {Request: "", Outcome: wire.OutcomeDenied},
-		{Request: mine, Outcome: wire.OutcomeGranted}, {Request: mine, Outcome: wire.OutcomeGranted},
+		{Request: "unknown", Outcome: wire.OutcomeGranted},
+		{Request: others, Outcome: wire.OutcomeGranted},
+		{Request: "", Outcome: wire.OutcomeDenied},
+		{Request: mine, Outcome: wire.OutcomeGranted},
+		{Request: mine, Outcome: wire.OutcomeGranted},
 	} {
 		require.NoError(t, c.SignalWorkflow(t.Context(), workflow, "", wire.SignalResolved, forged))
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// tamper changes rows behind the back of everybody.
-func (w *world) tamper(rows int64, text string, args ...any) {
+// tamper changes one row behind the back of everybody.
+func (w *world) tamper(text string, args ...any) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+w.Database()+"?_pragma=busy_timeout(10000)")
 	require.NoError(w.t, err)
@@ -27,7 +27,7 @@ func (w *world) tamper(rows int64, text string, args ...any) {
 	require.NoError(w.t, err, text)
 	n, err := result.RowsAffected()
 	require.NoError(w.t, err)
-	require.Equal(w.t, rows, n, text)
+	require.EqualValues(w.t, 1, n, text)
 }
 
 // Whoever can write to the database, and has no key, moves no token: rows of one person under another's name, ciphertexts
@@ -60,7 +60,7 @@ func TestTamperedRows(t *testing.T) {
 		return w.query(`SELECT hex(`+column+`) FROM grants WHERE usr = ?`, user)[0]
 	}
 	put := func(user, column, value string) {
-		w.tamper(1, `UPDATE grants SET `+column+` = unhex(?) WHERE usr = ?`, value, user)
+		w.tamper(`UPDATE grants SET `+column+` = unhex(?) WHERE usr = ?`, value, user)
 	}
 	access := map[string]string{"ann": saved("ann", "access"), "ben": saved("ben", "access")}
 	put("ann", "access", access["ben"])
@@ -71,15 +71,15 @@ func TestTamperedRows(t *testing.T) {
 
 	// The whole row of the other, by its columns and then by what it says of itself.
 	body := w.query(`SELECT body FROM grants WHERE usr = 'ben'`)[0]
-	w.tamper(1, `UPDATE grants SET usr = 'cid' WHERE usr = 'ben'`)
+	w.tamper(`UPDATE grants SET usr = 'cid' WHERE usr = 'ben'`)
 	refused("ben's row under cid's name", "cid")
-	w.tamper(1, `UPDATE grants SET body = ? WHERE usr = 'cid'`, strings.Replace(body, `"user":"ben"`, `"user":"cid"`, 1))
+	w.tamper(`UPDATE grants SET body = ? WHERE usr = 'cid'`, strings.Replace(body, `"user":"ben"`, `"user":"cid"`, 1))
 	refused("ben's row with cid as its owner", "cid")
-	w.tamper(1, `UPDATE grants SET usr = 'ben', body = ? WHERE usr = 'cid'`, body)
+	w.tamper(`UPDATE grants SET usr = 'ben', body = ? WHERE usr = 'cid'`, body)
 
 	// A token that is due goes to the endpoint that it came from, and nowhere else.
 	due := func(user, body string) {
-		w.tamper(1, `UPDATE grants SET body = ? WHERE usr = ?`, body, user)
+		w.tamper(`UPDATE grants SET body = ? WHERE usr = ?`, body, user)
 		w.provider.RevokeAccessTokens()
 	}
 	ours := w.query(`SELECT body FROM grants WHERE usr = 'ann'`)[0]
@@ -88,9 +88,9 @@ func TestTamperedRows(t *testing.T) {
 	due("ann", moved)
 	refused("another token endpoint in a grant", "ann")
 	require.Empty(t, evil.came("POST"))
-	w.tamper(1, `UPDATE grants SET body = ? WHERE usr = 'ann'`, strings.Replace(ours, w.mcp.URL(), evil.URL, 1))
+	w.tamper(`UPDATE grants SET body = ? WHERE usr = 'ann'`, strings.Replace(ours, w.mcp.URL(), evil.URL, 1))
 	refused("another resource in a grant", "ann")
-	w.tamper(1, `UPDATE grants SET body = ? WHERE usr = 'ann'`, ours)
+	w.tamper(`UPDATE grants SET body = ? WHERE usr = 'ann'`, ours)
 	require.Contains(t, w.finished(w.api.startAs("ann", "assistant", go1)).Answer, "alice", "put right, it works again")
 
 	// A login on its way.
@@ -99,20 +99,20 @@ func TestTamperedRows(t *testing.T) {
 	link := w.waiting(r)
 	id := r.status().WaitingFor[0].Request
 	browser, address := w.toCallback(link)
-	w.tamper(1, `UPDATE flows SET body = replace(body, ?, ?) WHERE request = ?`, w.provider.TokenURL(), evil.URL+"/token", id)
+	w.tamper(`UPDATE flows SET body = replace(body, ?, ?) WHERE request = ?`, w.provider.TokenURL(), evil.URL+"/token", id)
 	w.refusedAt("another token endpoint in a flow", browser, address, r)
 	second, address := w.toCallback(link)
-	w.tamper(1, `UPDATE flows SET usr = 'eve' WHERE request = ? AND status = 'live'`, id)
+	w.tamper(`UPDATE flows SET usr = 'eve' WHERE request = ? AND status = 'live'`, id)
 	w.refusedAt("a flow of somebody else", second, address, r)
 	third, address := w.toCallback(link)
-	w.tamper(1, `UPDATE requests SET need = replace(need, '"user":"dot"', '"user":"eve"') WHERE id = ?`, id)
+	w.tamper(`UPDATE requests SET need = replace(need, '"user":"dot"', '"user":"eve"') WHERE id = ?`, id)
 	w.refusedAt("a slot of somebody else", third, address, r)
 	page, err := third.Press(t.Context(), w.visit(third, link), "connect")
 	require.NoError(t, err)
 	require.Equal(t, "Set-up problem", page.Title)
 	require.Empty(t, evil.came("POST"))
 	require.Equal(t, exchanged, w.provider.Counts().Token["authorization_code"])
-	w.tamper(1, `UPDATE requests SET need = replace(need, '"user":"eve"', '"user":"dot"') WHERE id = ?`, id)
+	w.tamper(`UPDATE requests SET need = replace(need, '"user":"eve"', '"user":"dot"') WHERE id = ?`, id)
 	require.Contains(t, w.login(link).Title, "Connected")
 	require.Contains(t, w.finished(r).Answer, "alice")
 	for _, c := range w.mcp.Calls("") {
@@ -125,7 +125,7 @@ func program(t *testing.T, dir string, env ...string) (ready bool, output string
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(binaries, "server"))
+	cmd := exec.CommandContext(ctx, filepath.Join(binaries, "server")) //nolint:gosec // our own program
 	cmd.Env = append([]string{
 		"TARRY_DATA_DIR=" + dir, "TARRY_DATABASE_URL=" + filepath.Join(dir, "tarry.db"), "TARRY_HTTP_ADDR=127.0.0.1:0", "TEMPORAL_ADDRESS=127.0.0.1:1",
 	}, env...)
@@ -186,7 +186,7 @@ func TestKeyset(t *testing.T) {
 		require.Contains(t, output, "keyset", what)
 		require.NotContains(t, output, string(kept[len(kept)/4:len(kept)/3]), what)
 	}
-	require.NoError(t, os.WriteFile(file, kept, 0o600))
+	require.NoError(t, os.WriteFile(file, kept, 0o600)) //nolint:gosec // the test's own folder
 	ready, output = program(t, dir)
 	require.True(t, ready, output)
 
