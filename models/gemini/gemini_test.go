@@ -121,6 +121,19 @@ func TestAnswer(t *testing.T) {
 	require.NotContains(t, api.body, "automaticContinuation")
 }
 
+// A response to a call is a tool's to give, never the model's.
+func TestModelAnswersNoFunction(t *testing.T) {
+	t.Parallel()
+	const body = `{"candidates":[{"content":{"role":"model","parts":[{"functionResponse":{"id":"c1","name":"pay","response":{"done":true}}},{"text":"Paid."}]},"finishReason":"STOP"}]}`
+	for name, handler := range map[string]http.HandlerFunc{"whole": answer(body), "stream": events(body)} {
+		out, err := collect(t.Context(), serve(t, handler).model(t), ask(), name == "stream")
+		require.NoError(t, err, name)
+		last := out[len(out)-1]
+		require.Len(t, last.Content.Parts, 1, name)
+		require.Equal(t, "Paid.", last.Content.Parts[0].Text, name)
+	}
+}
+
 func TestStreamIsAggregated(t *testing.T) {
 	t.Parallel()
 	api := serve(t, events(

@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"slices"
+
 	"google.golang.org/genai"
 
 	"tarry/models"
@@ -32,10 +34,12 @@ func response(resp *genai.GenerateContentResponse) (*models.Response, error) {
 		}
 	}
 	out.FinishReason = candidate.FinishReason
-	if candidate.Content != nil && len(candidate.Content.Parts) > 0 {
-		content := *candidate.Content
-		content.Role = genai.RoleModel
-		out.Content = &content
+	if candidate.Content != nil {
+		// A model answers no function: a response that it writes itself would pass for a tool's.
+		parts := slices.DeleteFunc(slices.Clone(candidate.Content.Parts), func(p *genai.Part) bool { return p == nil || p.FunctionResponse != nil })
+		if len(parts) > 0 {
+			out.Content = &genai.Content{Role: genai.RoleModel, Parts: parts}
+		}
 	}
 	if out.Content != nil {
 		return out, nil
