@@ -166,6 +166,9 @@ func TestHostileServers(t *testing.T) {
 	}
 	// These look right until the person presses the button.
 	h.tricks["register"] = endpoint("registration_endpoint", inside+"/register")
+	script := h.tricks["register"]
+	script.challenge = `Bearer scope="<script>alert(1)</script> tickets:read <img/src=x/onerror=alert(1)>"`
+	h.tricks["register"] = script
 	h.tricks["register_moves"] = trick{metadata: func(issuer string, doc map[string]any) { doc["registration_endpoint"] = issuer + "/moved" }}
 	h.tricks["moved"] = trick{serve: func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, inside, http.StatusPermanentRedirect)
@@ -184,7 +187,11 @@ func TestHostileServers(t *testing.T) {
 	}
 	for _, name := range late {
 		b := demo.NewBrowser()
-		page, err := b.Press(t.Context(), w.visit(b, w.waiting(runs[name])), "connect")
+		asked := w.visit(b, w.waiting(runs[name]))
+		require.NotContains(t, asked.Body, "<script", name)
+		require.NotContains(t, asked.Body, "<img", name)
+		require.Equal(t, name == "register", strings.Contains(asked.Text, "<script>alert(1)</script>"), name)
+		page, err := b.Press(t.Context(), asked, "connect")
 		require.NoError(t, err)
 		require.Equal(t, "Set-up problem", page.Title, name)
 		require.Empty(t, w.query(`SELECT state_hash FROM flows`), name)
