@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -55,7 +56,7 @@ const userKeyName = "workflow-user-hmac"
 
 // Open opens store and vault and builds the rest. Close ends it.
 func Open(ctx context.Context, c Config) (*Parts, error) {
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+	if err := makeDataDir(c.DataDir); err != nil {
 		return nil, fmt.Errorf("create data folder: %w", err)
 	}
 	s, err := store.Open(ctx, c.DatabaseURL)
@@ -67,6 +68,29 @@ func Open(ctx context.Context, c Config) (*Parts, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return p, nil
+}
+
+// defaultDir lies beside agents, which are often under version control.
+const defaultDir = ".tarry"
+
+// makeDataDir makes a folder that nobody else reads and, where it has the default name, that no repository takes in: it
+// holds the key to everybody's tokens. A folder of another name may hold more than ours.
+func makeDataDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err //nolint:wrapcheck // Open wraps
+	}
+	if filepath.Base(dir) != defaultDir {
+		return nil
+	}
+	file, err := os.OpenFile(filepath.Join(dir, ".gitignore"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = file.WriteString("*\n")
+		err = errors.Join(err, file.Close())
+	}
+	return err //nolint:wrapcheck // Open wraps
 }
 
 func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {

@@ -73,7 +73,8 @@ func declare(def *agent.MCPToolset, tool *sdk.Tool) (*tools.Declaration, error) 
 	if !regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`).MatchString(name) {
 		return nil, fmt.Errorf("its name is longer than 128 or has other characters than letters, digits and _ . / -")
 	}
-	if agent.Reserved(name) || agent.Reserved(tool.Name) {
+	// The model sees what stands behind the last dot. A server's exit_loop would take the place of the one that ends a loop.
+	if public := name[strings.LastIndex(name, ".")+1:]; agent.Reserved(public) || agent.Reserved(tool.Name) || public == agent.ExitLoop {
 		return nil, fmt.Errorf("its name is reserved")
 	}
 	d := &tools.Declaration{Name: name, Description: cut(tool.Description, maxDescription)}

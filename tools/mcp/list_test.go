@@ -57,6 +57,7 @@ func TestListing(t *testing.T) {
 		"too large":           {tools: numbered(300, strings.Repeat("x", 4096)), says: "tool_filter"},
 		"long description":    {tools: numbered(1, strings.Repeat("ü", 5000)), want: 1},
 		"reserved names":      {tools: append(numbered(1, ""), &sdk.Tool{Name: "adk_request_credential"}, &sdk.Tool{Name: "transfer_to_agent"}), want: 1},
+		"names after a dot":   {tools: append(numbered(1, ""), &sdk.Tool{Name: "x.adk_request_credential"}, &sdk.Tool{Name: "x.exit_loop"}, &sdk.Tool{Name: "exit_loop"}), want: 1},
 		"names of other kind": {tools: append(numbered(1, ""), &sdk.Tool{Name: "a b"}, &sdk.Tool{Name: strings.Repeat("n", 200)}), want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
