@@ -186,6 +186,9 @@ func TestAttacksOverHTTP(t *testing.T) {
 		require.NotContains(t, strings.ToLower(body), "<script", name)
 	}
 	require.Equal(t, before, w.counts())
+	header, _ := w.strike("another name of this machine", attack{host: "localhost" + port, path: "/connect?request=" + id, status: http.StatusFound})
+	require.True(t, strings.HasPrefix(header.Get("Location"), w.URL()+"/connect?"), "to the public URL first")
+	require.Empty(t, header.Values("Set-Cookie"))
 
 	// Nothing that a provider says is repeated, and no link leads away.
 	const script = "<script>alert(1)</script>"
@@ -214,6 +217,9 @@ func TestAttacksOverHTTP(t *testing.T) {
 	require.Less(t, time.Since(begun), 10*time.Second)
 	require.Equal(t, "done", w.finished(r).InvocationStatus)
 	require.Equal(t, 1, w.provider.Counts().Token["authorization_code"])
+	for _, action := range []string{"asked", "opened", "refused", "granted", "used"} {
+		require.NotEmpty(t, w.query(`SELECT action FROM audit WHERE usr = 'ann' AND action = ?`, action), action)
+	}
 	log, err := os.ReadFile(w.LogFile(stack.Server))
 	require.NoError(t, err)
 	require.NotContains(t, string(log), "alert(1)")

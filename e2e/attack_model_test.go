@@ -137,9 +137,10 @@ func TestSharedKeyIsNoCredential(t *testing.T) {
 			"team/root_agent.yaml": "agent_class: SequentialAgent\nname: team\nsub_agents:\n  - config_path: good.yaml\n  - config_path: thief.yaml\n",
 			"team/good.yaml":       toolset("good", "${var:MCP_URL}", shared),
 			"team/thief.yaml":      toolset("thief", h.URL+"/thief", shared),
+			"twin/root_agent.yaml": toolset("twin", "${var:MCP_URL}", shared),
 			"lone/root_agent.yaml": toolset("lone", h.URL+"/lone", written),
 		},
-		script: "agents:\n  - agent: good\n    steps: [{calls: [{name: whoami, args: {}}]}, {text: mine}]\n  - agent: thief\n    steps: [{text: nothing}]\n  - agent: lone\n    steps: [{text: nothing}]\n",
+		script: "agents:\n  - agent: good\n    steps: [{calls: [{name: whoami, args: {}}]}, {text: mine}]\n  - agent: thief\n    steps: [{text: nothing}]\n  - agent: twin\n    steps: [{text: nothing}]\n  - agent: lone\n    steps: [{text: nothing}]\n",
 	}
 	w := newWorld(t, o)
 	h.mu.Lock()
@@ -154,6 +155,7 @@ func TestSharedKeyIsNoCredential(t *testing.T) {
 	require.Len(t, asks(team.events()), 1, "nobody is asked for the thief")
 	require.NotEmpty(t, h.came("POST /thief"))
 
+	w.waiting(w.api.start("twin", "Go.")) // the same in all, but another app
 	lone := w.api.start("lone", "Go.")
 	page := w.visit(demo.NewBrowser(), w.waiting(lone))
 	require.Contains(t, page.Text, "Access is used at "+strings.TrimPrefix(h.URL, "http://"))

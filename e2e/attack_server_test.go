@@ -209,3 +209,15 @@ func TestHostileServers(t *testing.T) {
 	require.Empty(t, provider.Requests(), "somebody else's provider was used")
 	require.Empty(t, h.came("POST /moved/"))
 }
+
+// Without the switch for development nothing on this machine is reached, whatever a definition says.
+func TestLoopbackIsClosedInProduction(t *testing.T) {
+	t.Parallel()
+	o := single(text("without tools"))
+	o.env = []string{"TARRY_DEV=false"}
+	w := newWorld(t, o)
+	r := w.api.start("assistant", "Go.")
+	require.Equal(t, "without tools", w.finished(r).Answer)
+	require.Empty(t, w.mcp.Requests())
+	require.Empty(t, w.provider.Requests())
+}

@@ -147,7 +147,7 @@ func program(t *testing.T, dir string, env ...string) (ready bool, output string
 // Several processes that start on an empty folder make one keyset; a lost or wrong one is an error that says what to do.
 func TestKeyset(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
+	dir := filepath.Join(t.TempDir(), ".tarry")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	var group sync.WaitGroup
 	for range 4 {
@@ -166,6 +166,9 @@ func TestKeyset(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, ".keyset-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+	ignored, err := os.ReadFile(filepath.Join(dir, ".gitignore"))
+	require.NoError(t, err)
+	require.Equal(t, "*\n", string(ignored))
 	kept, err := os.ReadFile(file)
 	require.NoError(t, err)
 
