@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
+
+	"tarry/server/runs"
 )
 
 // States and endings, as the server names them.
@@ -17,54 +18,6 @@ const (
 	endingCancelled = "cancelled"
 )
 
-// runInfo is a run, as the server lists it.
-type runInfo struct {
-	App        string     `json:"app"`
-	User       string     `json:"user"`
-	Session    string     `json:"session"`
-	State      string     `json:"state"`
-	Mode       string     `json:"mode"`
-	Invocation string     `json:"invocation"`
-	WaitingFor []waitInfo `json:"waiting_for"`
-	Created    time.Time  `json:"created"`
-	Updated    time.Time  `json:"updated"`
-}
-
-// waitInfo is an open question to a person, as a run shows it.
-type waitInfo struct {
-	Request  string    `json:"request"`
-	Link     string    `json:"link"`
-	Provider string    `json:"provider"`
-	Tool     string    `json:"tool"`
-	Toolset  string    `json:"toolset"`
-	Agent    string    `json:"agent"`
-	Scopes   []string  `json:"scopes"`
-	Since    time.Time `json:"since"`
-	Deadline time.Time `json:"deadline,omitzero"`
-}
-
-// loginInfo is a question to a person, as the person's list shows it.
-type loginInfo struct {
-	Request  string    `json:"request"`
-	Status   string    `json:"status"`
-	Link     string    `json:"link"`
-	App      string    `json:"app"`
-	User     string    `json:"user"`
-	Session  string    `json:"session"`
-	Agent    string    `json:"agent"`
-	Tool     string    `json:"tool"`
-	Toolset  string    `json:"toolset"`
-	Provider string    `json:"provider"`
-	Server   string    `json:"server"`
-	Scopes   []string  `json:"scopes"`
-	Created  time.Time `json:"created"`
-	Deadline time.Time `json:"deadline,omitzero"`
-	Ended    time.Time `json:"ended,omitzero"`
-}
-
-// open says whether somebody still waits for it.
-func (l loginInfo) open() bool { return l.Status == "pending" || l.Status == "exchanging" }
-
 // subject names what a login is for: a tool, or the toolset that could not be listed without.
 func subject(tool, toolset string) string {
 	if tool != "" {
@@ -74,15 +27,7 @@ func subject(tool, toolset string) string {
 }
 
 // statusInfo is one run with its last or current invocation.
-type statusInfo struct {
-	runInfo
-	InvocationStatus string `json:"invocation_status"`
-	Answer           string `json:"answer"`
-	Denied           bool   `json:"denied"`
-	Error            string `json:"error,omitempty"`
-	ModelCalls       int    `json:"model_calls"`
-	ToolCalls        int    `json:"tool_calls"`
-}
+type statusInfo struct{ runs.Status }
 
 // over says whether the invocation has ended.
 func (s *statusInfo) over() bool {
@@ -114,19 +59,6 @@ func (s *statusInfo) exit() int {
 	default:
 		return exitWaiting
 	}
-}
-
-// startRequest starts a run.
-type startRequest struct {
-	Task    string `json:"task"`
-	Mode    string `json:"mode,omitempty"`
-	Session string `json:"session,omitempty"`
-}
-
-// started names it.
-type started struct {
-	Session    string `json:"session"`
-	Invocation string `json:"invocation"`
 }
 
 // event is as much of an ADK event as is shown.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tarry/server/runs"
 )
 
 func TestRun(t *testing.T) {
@@ -134,7 +136,7 @@ func TestCommands(t *testing.T) {
 		session("planner", "s4", "idle", func(s *statusInfo) { s.InvocationStatus, s.Denied = "done", true }),
 		session("planner", "s5", "running", func(s *statusInfo) { s.InvocationStatus = "done" }),
 	}
-	f.logins = []loginInfo{
+	f.logins = []runs.Login{
 		{Request: "q1", Status: "pending", Link: "http://x/connect?request=q1", App: "planner", Provider: "https://id.example", Toolset: "mcp", Scopes: []string{"a", "b"}, Created: since},
 		{Request: "q0", Status: "granted", Link: "http://x/connect?request=q0", App: "planner", Provider: "https://id.example", Tool: "publish", Created: since},
 	}

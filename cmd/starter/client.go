@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tarry/server/runs"
 )
 
 const (
@@ -165,14 +167,14 @@ func (c *client) apps(ctx context.Context) (out []string, err error) {
 	return out, err
 }
 
-func (c *client) start(ctx context.Context, app string, r startRequest) (out started, err error) {
+func (c *client) start(ctx context.Context, app string, r runs.Start) (out runs.Started, err error) {
 	path := "/apps/" + url.PathEscape(app) + "/users/" + url.PathEscape(c.user) + "/runs"
 	err = c.call(ctx, http.MethodPost, path, nil, r, &out)
 	return out, err
 }
 
 // runs lists the user's runs, of one app if it is named; all means also those that have ended.
-func (c *client) runs(ctx context.Context, app string, all bool) ([]runInfo, error) {
+func (c *client) runs(ctx context.Context, app string, all bool) ([]runs.Run, error) {
 	query := url.Values{"user": {c.user}, "limit": {strconv.Itoa(listLimit)}}
 	if app != "" {
 		query.Set("app", app)
@@ -181,19 +183,19 @@ func (c *client) runs(ctx context.Context, app string, all bool) ([]runInfo, err
 		query.Set("all", "true")
 	}
 	var out struct {
-		Runs []runInfo `json:"runs"`
+		Runs []runs.Run `json:"runs"`
 	}
 	err := c.call(ctx, http.MethodGet, "/runs", query, nil, &out)
 	return out.Runs, err
 }
 
-func (c *client) logins(ctx context.Context, all bool) ([]loginInfo, error) {
+func (c *client) logins(ctx context.Context, all bool) ([]runs.Login, error) {
 	query := url.Values{"user": {c.user}}
 	if all {
 		query.Set("all", "true")
 	}
 	var out struct {
-		Logins []loginInfo `json:"logins"`
+		Logins []runs.Login `json:"logins"`
 	}
 	err := c.call(ctx, http.MethodGet, "/logins", query, nil, &out)
 	return out.Logins, err

@@ -33,7 +33,7 @@ func (s *stage) crash(ctx context.Context) error {
 	}
 	same := st.State == stateWaiting && len(st.WaitingFor) == 1 && st.WaitingFor[0].Link == s.link
 	s.check("the run still waits, with the same link", same, "yes")
-	s.tell("the run is %q, its link is the same: %t", inWords(&st.runInfo), same)
+	s.tell("the run is %q, its link is the same: %t", inWords(&st.Run), same)
 	return nil
 }
 

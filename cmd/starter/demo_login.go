@@ -72,8 +72,8 @@ func (s *stage) person(ctx context.Context) error {
 		if err != nil || len(logins) != 1 {
 			return false, err
 		}
-		status = logins[0].Status
-		return !logins[0].open(), nil
+		status = string(logins[0].Status)
+		return !logins[0].Status.Open(), nil
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tarry/internal/stack"
+	"tarry/server/runs"
 )
 
 // start is scene 1: three processes and the other side of the login.
@@ -46,7 +47,7 @@ func (s *stage) startOne(ctx context.Context, name stack.Name) error {
 // begin is scene 2: a job starts.
 func (s *stage) begin(ctx context.Context) error {
 	s.scene("2. A job starts")
-	run, err := s.api.start(ctx, demoApp, startRequest{Task: demoTask, Mode: "job"})
+	run, err := s.api.start(ctx, demoApp, runs.Start{Task: demoTask, Mode: "job"})
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (s *stage) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell("the run is %q: it waits for %s at %s, scopes %s", inWords(&st.runInfo), subject(st.WaitingFor[0].Tool, st.WaitingFor[0].Toolset),
+	s.tell("the run is %q: it waits for %s at %s, scopes %s", inWords(&st.Run), subject(st.WaitingFor[0].Tool, st.WaitingFor[0].Toolset),
 		st.WaitingFor[0].Provider, strings.Join(st.WaitingFor[0].Scopes, " "))
 	s.check("the request has the event's link", st.WaitingFor[0].Link == s.link, "yes")
 	return nil

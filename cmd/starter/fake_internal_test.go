@@ -12,13 +12,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tarry/server/runs"
 )
 
 // fakeServer answers as Tarry's server does, from what a test puts in.
 type fakeServer struct {
 	*httptest.Server
 	runs   []statusInfo
-	logins []loginInfo
+	logins []runs.Login
 	// streams are what the event stream sends, connection by connection; the last is sent again. A stream that does not
 	// end in "END" is cut off; one that ends in "HANG" stays open.
 	streams []string
@@ -63,7 +65,7 @@ func newFake(t *testing.T) *fakeServer {
 	answer("GET /runs", 200, func(r *http.Request) (any, bool) { return map[string]any{"runs": f.list(r)}, true })
 	answer("GET /logins", 200, func(*http.Request) (any, bool) { return map[string]any{"logins": f.logins}, true })
 	answer("POST /apps/{app}/users/{user}/runs", 202, func(r *http.Request) (any, bool) {
-		return started{"s1", "i1"}, r.PathValue("app") == "planner"
+		return runs.Started{"s1", "i1"}, r.PathValue("app") == "planner"
 	})
 	answer("GET "+one+"/status", 200, func(r *http.Request) (any, bool) { return f.find(r) })
 	answer("POST "+one+"/cancel", 202, func(r *http.Request) (any, bool) { return f.find(r) })
@@ -74,11 +76,11 @@ func newFake(t *testing.T) *fakeServer {
 	return f
 }
 
-func (f *fakeServer) list(r *http.Request) []runInfo {
-	out := []runInfo{}
+func (f *fakeServer) list(r *http.Request) []runs.Run {
+	out := []runs.Run{}
 	for _, s := range f.runs {
 		if app := r.URL.Query().Get("app"); app == "" || app == s.App {
-			out = append(out, s.runInfo)
+			out = append(out, s.Run)
 		}
 	}
 	return out
@@ -128,12 +130,12 @@ func (f *fakeServer) last() string {
 
 // a session of an app in a state.
 func session(app, id, ending string, change func(*statusInfo)) statusInfo {
-	s := statusInfo{
-		runInfo: runInfo{
-			App: app, User: "user", Session: id, State: ending, Mode: "job", Invocation: "i1", WaitingFor: []waitInfo{}, Created: since, Updated: since,
+	s := statusInfo{runs.Status{
+		Run: runs.Run{
+			App: app, User: "user", Session: id, State: ending, Mode: "job", Invocation: "i1", WaitingFor: []runs.Waiting{}, Created: since, Updated: since,
 		},
 		InvocationStatus: ending,
-	}
+	}}
 	if change != nil {
 		change(&s)
 	}
@@ -142,7 +144,7 @@ func session(app, id, ending string, change func(*statusInfo)) statusInfo {
 
 func waiting(s *statusInfo) {
 	s.State, s.InvocationStatus = stateWaiting, "running"
-	s.WaitingFor = []waitInfo{{
+	s.WaitingFor = []runs.Waiting{{
 		Request: "q1", Link: "http://127.0.0.1:8080/connect?request=q1", Provider: "https://id.example", Toolset: "mcp", Agent: "planner",
 		Scopes: []string{"tickets:read"}, Since: since,
 	}}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"tarry/server/runs"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -44,7 +46,7 @@ func (a *app) listCommand() *cobra.Command {
 	return cmd
 }
 
-func runRow(r *runInfo) []string {
+func runRow(r *runs.Run) []string {
 	since, waits := r.Updated, make([]string, 0, len(r.WaitingFor))
 	for i, w := range r.WaitingFor {
 		if i == 0 || w.Since.Before(since) {

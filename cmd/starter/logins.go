@@ -25,13 +25,13 @@ func (a *app) loginsCommand() *cobra.Command {
 			rows := [][]string{{"STATUS", "AGENT", "PROVIDER", "FOR", "SCOPES", "SINCE", "LINK"}}
 			for _, l := range logins {
 				link := l.Link
-				if l.open() {
+				if l.Status.Open() {
 					status = exitWaiting
 				} else {
 					link = ""
 				}
 				rows = append(rows, []string{
-					l.Status, l.App, l.Provider, subject(l.Tool, l.Toolset), strings.Join(l.Scopes, " "), clock(l.Created), link,
+					string(l.Status), l.App, l.Provider, subject(l.Tool, l.Toolset), strings.Join(l.Scopes, " "), clock(l.Created), link,
 				})
 			}
 			if err := a.table(rows, logins, "no logins"); err != nil {

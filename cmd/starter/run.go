@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"tarry/server/runs"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -20,7 +22,7 @@ error. Where a login is needed the link is shown, and the run goes on when someb
 Ctrl-C leaves the run alone.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request := startRequest{Task: args[1], Mode: "job", Session: session}
+			request := runs.Start{Task: args[1], Mode: "job", Session: session}
 			if chat {
 				request.Mode = "chat"
 			}
@@ -34,7 +36,7 @@ Ctrl-C leaves the run alone.`,
 	return cmd
 }
 
-func (a *app) runAgent(ctx context.Context, agent string, request startRequest, detach bool) error {
+func (a *app) runAgent(ctx context.Context, agent string, request runs.Start, detach bool) error {
 	if strings.TrimSpace(request.Task) == "" {
 		return unusable("the task is empty: say what the agent should do")
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"tarry/server/runs"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -58,7 +60,7 @@ func description(st *statusInfo) string {
 	}
 	line("session", st.Session)
 	line("agent", st.App)
-	line("state", inWords(&st.runInfo))
+	line("state", inWords(&st.Run))
 	if st.over() && !st.goesOn() {
 		line("ended", st.InvocationStatus)
 	}
@@ -78,4 +80,4 @@ func description(st *statusInfo) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func inWords(r *runInfo) string { return strings.ReplaceAll(r.State, "_", " ") }
+func inWords(r *runs.Run) string { return strings.ReplaceAll(r.State, "_", " ") }

@@ -7,71 +7,23 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"tarry/auth"
 	"tarry/session"
 	"tarry/wire"
 )
 
-// run is where a session stands.
-type run struct {
-	App     string `json:"app"`
-	User    string `json:"user"`
-	Session string `json:"session"`
-	// State is one of wire's: running, waiting_credential, idle, or the ending of a closed session. "new" before the first
-	// message.
-	State      string    `json:"state"`
-	Mode       string    `json:"mode"`
-	Invocation string    `json:"invocation"`
-	WaitingFor []waiting `json:"waiting_for"`
-	Created    time.Time `json:"created"`
-	Updated    time.Time `json:"updated"`
-}
-
-// waiting is a login that a run waits for.
-type waiting struct {
-	Request  string    `json:"request"`
-	Link     string    `json:"link"`
-	Provider string    `json:"provider"`
-	Tool     string    `json:"tool"`
-	Toolset  string    `json:"toolset"`
-	Agent    string    `json:"agent"`
-	Scopes   []string  `json:"scopes"`
-	Since    time.Time `json:"since"`
-	Deadline time.Time `json:"deadline,omitzero"`
-}
-
-// login is a request as its person sees it.
-type login struct {
-	Request  string      `json:"request"`
-	Status   auth.Status `json:"status"`
-	Link     string      `json:"link"`
-	App      string      `json:"app"`
-	User     string      `json:"user"`
-	Session  string      `json:"session"`
-	Agent    string      `json:"agent"`
-	Tool     string      `json:"tool"`
-	Toolset  string      `json:"toolset"`
-	Provider string      `json:"provider"`
-	Server   string      `json:"server"`
-	Scopes   []string    `json:"scopes"`
-	Created  time.Time   `json:"created"`
-	Deadline time.Time   `json:"deadline,omitzero"`
-	Ended    time.Time   `json:"ended,omitzero"`
-}
-
 // stateNew is shown for a session without a message.
 const stateNew = "new"
 
-func (h *Handler) runOf(row session.Session, open []auth.Request) run {
-	out := run{
+func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
+	out := Run{
 		App: row.Owner.App, User: row.Owner.User, Session: row.ID, State: row.Status, Mode: row.Mode, Invocation: row.Invocation,
-		WaitingFor: []waiting{}, Created: row.Created, Updated: row.Updated,
+		WaitingFor: []Waiting{}, Created: row.Created, Updated: row.Updated,
 	}
 	for _, q := range open {
 		if q.WorkflowID == row.WorkflowID && q.Status.Open() {
-			out.WaitingFor = append(out.WaitingFor, waiting{
+			out.WaitingFor = append(out.WaitingFor, Waiting{
 				Request: q.ID, Link: h.link(q), Provider: q.Need.Provider.Issuer, Tool: q.Need.Tool, Toolset: q.Need.Toolset,
 				Agent: q.Agent, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
 			})
@@ -108,7 +60,7 @@ func (h *Handler) list(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []run{}
+	out := []Run{}
 	for _, owner := range owners {
 		fetch := most
 		if !truth(r, "all") {
@@ -128,7 +80,7 @@ func (h *Handler) list(r *http.Request) (any, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b run) int { return b.Created.Compare(a.Created) })
+	slices.SortStableFunc(out, func(a, b Run) int { return b.Created.Compare(a.Created) })
 	return map[string]any{"runs": out[:min(most, len(out))]}, nil
 }
 
@@ -146,21 +98,21 @@ func (h *Handler) logins(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []login{}
+	out := []Login{}
 	for _, owner := range owners {
 		requests, err := h.Requests.Requests(r.Context(), owner, !truth(r, "all"), most)
 		if err != nil {
 			return nil, fmt.Errorf("list requests: %w", err)
 		}
 		for _, q := range requests {
-			out = append(out, login{
+			out = append(out, Login{
 				Request: q.ID, Status: q.Status, Link: h.link(q), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
 				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: q.Need.Provider.Issuer, Server: q.Need.Server,
 				Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,
 			})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b login) int { return b.Created.Compare(a.Created) })
+	slices.SortStableFunc(out, func(a, b Login) int { return b.Created.Compare(a.Created) })
 	return map[string]any{"logins": out[:min(most, len(out))]}, nil
 }
 

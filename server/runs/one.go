@@ -9,21 +9,6 @@ import (
 	"tarry/session"
 )
 
-// status is a run with how its current invocation stands.
-type status struct {
-	run
-	// InvocationStatus is "queued", "running", or one of wire's endings; empty before the first message was taken.
-	InvocationStatus string `json:"invocation_status"`
-	// Answer is the text of the last answer of a model that makes no calls.
-	Answer string `json:"answer"`
-	// Denied says that a login of the invocation was denied or expired.
-	Denied bool `json:"denied"`
-	// Error is what the invocation's last error event says.
-	Error      string `json:"error,omitempty"`
-	ModelCalls int    `json:"model_calls"`
-	ToolCalls  int    `json:"tool_calls"`
-}
-
 func (h *Handler) status(r *http.Request) (any, error) {
 	row, err := h.session(r)
 	if err != nil {
@@ -33,7 +18,7 @@ func (h *Handler) status(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := status{run: h.runOf(row, open)}
+	out := Status{Run: h.runOf(row, open)}
 	if row.Invocation == "" {
 		return out, nil
 	}
@@ -54,7 +39,7 @@ func (h *Handler) status(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func (s *status) fold(e *session.Record) {
+func (s *Status) fold(e *session.Record) {
 	if e.ErrorMessage != "" {
 		s.Error = e.ErrorMessage
 	}

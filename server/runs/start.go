@@ -17,25 +17,13 @@ import (
 // maxBody bounds what a caller sends: a task, or the name of an invocation.
 const maxBody = 4 << 20
 
-type startRequest struct {
-	Task string    `json:"task"`
-	Mode wire.Mode `json:"mode"`
-	// Session is the id of the session to create, or of a chat to go on with; empty means a new id.
-	Session string `json:"session"`
-}
-
-type started struct {
-	Session    string `json:"session"`
-	Invocation string `json:"invocation"`
-}
-
 // start creates a session and posts its task. What is answered with 202 is stored: it runs, also when this process dies.
 func (h *Handler) start(r *http.Request) (any, error) {
 	owner, err := h.owner(r, r.PathValue("app"), r.PathValue("user"))
 	if err != nil {
 		return nil, err
 	}
-	in := startRequest{Mode: wire.ModeJob}
+	in := Start{Mode: wire.ModeJob}
 	if err := web.Decode(r, &in, maxBody); err != nil {
 		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
 	}
@@ -66,10 +54,10 @@ func (h *Handler) start(r *http.Request) (any, error) {
 		return nil, noSession(err, in.Session)
 	}
 	h.Wake()
-	return started{in.Session, m.Invocation}, nil
+	return Started{in.Session, m.Invocation}, nil
 }
 
-func (in *startRequest) check() error {
+func (in *Start) check() error {
 	if in.Task == "" {
 		return refuse(http.StatusBadRequest, "task is missing: say what the agent should do")
 	}

@@ -1,0 +1,84 @@
+package runs
+
+import (
+	"time"
+
+	"tarry/auth"
+	"tarry/wire"
+)
+
+// Run is where a session stands.
+type Run struct {
+	App     string `json:"app"`
+	User    string `json:"user"`
+	Session string `json:"session"`
+	// State is one of wire's: running, waiting_credential, idle, or the ending of a closed session. "new" before the first
+	// message.
+	State      string    `json:"state"`
+	Mode       string    `json:"mode"`
+	Invocation string    `json:"invocation"`
+	WaitingFor []Waiting `json:"waiting_for"`
+	Created    time.Time `json:"created"`
+	Updated    time.Time `json:"updated"`
+}
+
+// Waiting is a login that a run waits for.
+type Waiting struct {
+	Request  string    `json:"request"`
+	Link     string    `json:"link"`
+	Provider string    `json:"provider"`
+	Tool     string    `json:"tool"`
+	Toolset  string    `json:"toolset"`
+	Agent    string    `json:"agent"`
+	Scopes   []string  `json:"scopes"`
+	Since    time.Time `json:"since"`
+	Deadline time.Time `json:"deadline,omitzero"`
+}
+
+// Login is a request as its person sees it.
+type Login struct {
+	Request  string      `json:"request"`
+	Status   auth.Status `json:"status"`
+	Link     string      `json:"link"`
+	App      string      `json:"app"`
+	User     string      `json:"user"`
+	Session  string      `json:"session"`
+	Agent    string      `json:"agent"`
+	Tool     string      `json:"tool"`
+	Toolset  string      `json:"toolset"`
+	Provider string      `json:"provider"`
+	Server   string      `json:"server"`
+	Scopes   []string    `json:"scopes"`
+	Created  time.Time   `json:"created"`
+	Deadline time.Time   `json:"deadline,omitzero"`
+	Ended    time.Time   `json:"ended,omitzero"`
+}
+
+// Status is a run with how its current invocation stands.
+type Status struct {
+	Run
+	// InvocationStatus is "queued", "running", or one of wire's endings; empty before the first message was taken.
+	InvocationStatus string `json:"invocation_status"`
+	// Answer is the text of the last answer of a model that makes no calls.
+	Answer string `json:"answer"`
+	// Denied says that a login of the invocation was denied or expired.
+	Denied bool `json:"denied"`
+	// Error is what the invocation's last error event says.
+	Error      string `json:"error,omitempty"`
+	ModelCalls int    `json:"model_calls"`
+	ToolCalls  int    `json:"tool_calls"`
+}
+
+// Start is the body that starts a run.
+type Start struct {
+	Task string    `json:"task"`
+	Mode wire.Mode `json:"mode,omitempty"`
+	// Session is the id of the session to create, or of a chat to go on with; empty means a new id.
+	Session string `json:"session,omitempty"`
+}
+
+// Started names what was started.
+type Started struct {
+	Session    string `json:"session"`
+	Invocation string `json:"invocation"`
+}
