@@ -90,7 +90,7 @@ func makeDataDir(dir string) error {
 		_, err = file.WriteString("*\n")
 		err = errors.Join(err, file.Close())
 	}
-	return err //nolint:wrapcheck // Open wraps
+	return err
 }
 
 func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
