@@ -65,7 +65,7 @@ func newFake(t *testing.T) *fakeServer {
 	answer("GET /runs", 200, func(r *http.Request) (any, bool) { return map[string]any{"runs": f.list(r)}, true })
 	answer("GET /logins", 200, func(*http.Request) (any, bool) { return map[string]any{"logins": f.logins}, true })
 	answer("POST /apps/{app}/users/{user}/runs", 202, func(r *http.Request) (any, bool) {
-		return runs.Started{"s1", "i1"}, r.PathValue("app") == "planner"
+		return runs.Started{Session: "s1", Invocation: "i1"}, r.PathValue("app") == "planner"
 	})
 	answer("GET "+one+"/status", 200, func(r *http.Request) (any, bool) { return f.find(r) })
 	answer("POST "+one+"/cancel", 202, func(r *http.Request) (any, bool) { return f.find(r) })
