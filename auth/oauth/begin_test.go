@@ -1,7 +1,9 @@
 package oauth_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -288,4 +290,45 @@ func TestProvidersOfOneNameHaveTheirOwnPaths(t *testing.T) {
 	require.Equal(t, oauth.CallbackPath(name), genuine)
 	require.Equal(t, genuine, path(auth.Provider{Issuer: name, TokenEndpoint: name + "/token"}))
 	require.NotEqual(t, genuine, path(auth.Provider{Issuer: name, TokenEndpoint: "https://evil.example/token"}))
+}
+
+// A provider that does not answer a registration holds up nobody else's login.
+func TestSilentProviderHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := newProvider(t)
+	w.ask("R", w.needOf(w.mcpWant()))
+	w.ask("O", w.needOf(auth.Want{Server: other.mcp(), Tool: "tool", Toolset: "set"}))
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	w.service = w.newService(func(c *oauth.Config) {
+		client := *c.HTTP
+		client.Transport = gated{next: c.HTTP.Transport, path: w.provider.URL + "/register", arrived: arrived, open: answer}
+		c.HTTP = &client
+	})
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.service.Begin(context.WithoutCancel(t.Context()), only(ann), "R")
+		done <- err
+	}()
+	<-arrived
+	_, err := w.service.Begin(t.Context(), only(ann), "O")
+	require.NoError(t, err)
+	close(answer)
+	require.NoError(t, <-done)
+}
+
+// gated holds requests to one URL back.
+type gated struct {
+	next          http.RoundTripper
+	path          string
+	arrived, open chan struct{}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.String() == g.path {
+		close(g.arrived)
+		<-g.open
+	}
+	return g.next.RoundTrip(r)
 }

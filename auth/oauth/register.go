@@ -23,12 +23,11 @@ func (s *Service) client(ctx context.Context, n auth.Need, redirectURI string) (
 		_, err := s.clientSecret(ctx, n.Client, nil, Flow{}.ad(columnClientSecret))
 		return n.Client, auth.Secret{}, err
 	}
-	select {
-	case s.registering <- struct{}{}:
-		defer func() { <-s.registering }()
-	case <-ctx.Done():
-		return auth.Client{}, auth.Secret{}, fmt.Errorf("%w: %w", auth.ErrUnavailable, ctx.Err())
+	release, err := s.registering.take(ctx, n.Provider.Issuer+" "+redirectURI)
+	if err != nil {
+		return auth.Client{}, auth.Secret{}, fmt.Errorf("%w: %w", auth.ErrUnavailable, err)
 	}
+	defer release()
 	r, secret, err := s.registration(ctx, n.Provider, redirectURI)
 	if err != nil {
 		return auth.Client{}, auth.Secret{}, err

@@ -79,7 +79,7 @@ type Config struct {
 type Service struct {
 	cfg Config
 	// registering is held while a client is registered, so that a double click does not make two.
-	registering chan struct{}
+	registering turns
 }
 
 // New returns a service, or an error that lists what is missing.
@@ -114,7 +114,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.RefreshTimeout <= 0 {
 		cfg.RefreshTimeout = DefaultRefreshTimeout
 	}
-	return &Service{cfg: cfg, registering: make(chan struct{}, 1)}, nil
+	return &Service{cfg: cfg}, nil
 }
 
 // CallbackPath is the path of the redirect URI of an issuer; see [CallbackIssuer].
