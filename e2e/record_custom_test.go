@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -43,7 +44,7 @@ func TestCustomWorker(t *testing.T) {
 		RedirectURIs: []string{w.URL() + oauth.CallbackPath(strings.TrimSuffix(w.provider.TokenURL(), "/token"))},
 	})
 	require.NoError(t, w.Kill(stack.Worker))
-	worker := exec.Command(binary)
+	worker := exec.CommandContext(context.WithoutCancel(t.Context()), binary)
 	worker.Env = []string{
 		"HOME=" + w.dir, "TEMPORAL_ADDRESS=" + w.Addr(stack.Temporal), "TARRY_DATABASE_URL=" + w.Database(), "TARRY_DATA_DIR=" + filepath.Join(w.dir, "data"),
 		"TARRY_PUBLIC_URL=" + w.URL(), "TARRY_DEV=true", "REPORTS_URL=" + reports.URL, "REPORTS_CLIENT_ID=reports-cli",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,19 @@ func scenarios() []scenario {
 			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/cancel"), map[string]string{}, nil)) // the idle session
 			r.w.eventually("the session is closed", func() bool { return r.run.status().State == "cancelled" })
 		}},
+		{name: "chat_cancelled", mode: "chat", steps: call("list_tickets") + text("Four tickets."), act: func(r recording) {
+			link := r.w.waiting(r.run)
+			for range 2 {
+				r.run.c.startAs(r.run.user, r.run.app, map[string]string{"task": "And again?", "mode": "chat", "session": r.run.id})
+			}
+			queued := r.w.query(`SELECT invocation FROM inbox WHERE workflow_id = ? ORDER BY seq`, r.workflow())
+			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/cancel"), map[string]string{"invocation": queued[1]}, nil))
+			r.w.loginAs(link, "alice")
+			r.w.eventually("the third message is answered", func() bool {
+				ended := r.w.query(`SELECT status FROM invocations WHERE workflow_id = ? ORDER BY created`, r.workflow())
+				return slices.Equal(ended, []string{"done", "cancelled", "done"})
+			})
+		}},
 		{name: "continued", steps: call("list_tickets") + call("whoami") + text("Done."), act: func(r recording) {
 			r.w.waiting(r.run)
 			r.signal(wire.SignalContinueAsNew, nil)
@@ -166,7 +180,7 @@ func (r recording) write(name string) {
 	var chain []*historypb.History
 	for run := ""; ; {
 		h := &historypb.History{}
-		events := r.temporal.GetWorkflowHistory(t.Context(), id, run, true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		events := r.temporal.GetWorkflowHistory(t.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			e, err := events.Next()
 			require.NoError(t, err)

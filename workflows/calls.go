@@ -50,34 +50,42 @@ func withOptions(ctx workflow.Context, timeout time.Duration, attempts int32, su
 	return workflow.WithActivityOptions(ctx, o)
 }
 
+// execute runs an activity, and none at all once ctx is cancelled: the SDK would schedule it and cancel it then.
+func execute(ctx workflow.Context, activity string, in, out any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return workflow.ExecuteActivity(ctx, activity, in).Get(ctx, out)
+}
+
 // Bookkeeping is retried without end: the store comes back, and nothing can go on before.
 func callTake(ctx workflow.Context, in wire.TakeInput) (out wire.TakeResult, err error) {
 	ctx = withOptions(ctx, bookkeeping, 0, "")
-	err = workflow.ExecuteActivity(ctx, wire.ActivityTake, in).Get(ctx, &out)
+	err = execute(ctx, wire.ActivityTake, in, &out)
 	return out, err
 }
 
 func callList(ctx workflow.Context, in wire.ListInput) (out wire.ListResult, err error) {
 	ctx = withOptions(ctx, listTimeout, 20, in.Toolset)
-	err = workflow.ExecuteActivity(ctx, wire.ActivityListTools, in).Get(ctx, &out)
+	err = execute(ctx, wire.ActivityListTools, in, &out)
 	return out, err
 }
 
 func callModel(ctx workflow.Context, in wire.ModelInput) (out wire.ModelResult, err error) {
 	ctx = withOptions(ctx, modelTimeout, 20, in.Agent)
-	err = workflow.ExecuteActivity(ctx, wire.ActivityCallModel, in).Get(ctx, &out)
+	err = execute(ctx, wire.ActivityCallModel, in, &out)
 	return out, err
 }
 
 func callTool(ctx workflow.Context, tool string, in wire.ToolInput) (out wire.ToolResult, err error) {
 	ctx = withOptions(ctx, toolTimeout, 20, "")
-	err = workflow.ExecuteActivity(ctx, wire.ToolPrefix+tool, in).Get(ctx, &out)
+	err = execute(ctx, wire.ToolPrefix+tool, in, &out)
 	return out, err
 }
 
 func callClose(ctx workflow.Context, in wire.CloseInput) (out wire.CloseResult, err error) {
 	ctx = withOptions(ctx, bookkeeping, 0, "deadline")
-	err = workflow.ExecuteActivity(ctx, wire.ActivityClose, in).Get(ctx, &out)
+	err = execute(ctx, wire.ActivityClose, in, &out)
 	return out, err
 }
 

@@ -64,6 +64,14 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// A message that is cancelled while it is queued costs no call: only a tool or model that runs already has to be cancelled.
+func TestCancelledMessageRunsNothing(t *testing.T) {
+	t.Parallel()
+	body, err := os.ReadFile("testdata/histories/chat_cancelled.json")
+	require.NoError(t, err)
+	require.NotContains(t, string(body), "ACTIVITY_TASK_CANCEL")
+}
+
 // Histories hold ids, names and counts: nothing that was said, no link, no secret (invariants I1, I2; pitfall T11).
 func TestHistoriesHoldNoContent(t *testing.T) {
 	t.Parallel()
