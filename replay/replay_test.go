@@ -55,26 +55,30 @@ func TestDifferences(t *testing.T) {
 		says   []string
 	}{
 		"an activity's input": {"granted", func(t *testing.T, h *historypb.History) {
+			t.Helper()
 			p := scheduled(t, h, "tarry.call_model")[1].GetInput().GetPayloads()[0]
 			p.Data = bytes.Replace(p.GetData(), []byte(`"agent":"granted"`), []byte(`"agent":"another"`), 1)
 		}, []string{"tarry.call_model", `"agent":"another"`, `"agent":"granted"`}},
 		"the call that runs again": {"granted", func(t *testing.T, h *historypb.History) {
+			t.Helper()
 			p := scheduled(t, h, "tool/")[1].GetInput().GetPayloads()[0]
 			p.Data = bytes.Replace(p.GetData(), []byte(`"answered"`), []byte(`"ignored"`), 1)
 		}, []string{"tool/", `"ignored"`, `"answered"`}},
 		"the order": {"parallel", func(t *testing.T, h *historypb.History) {
+			t.Helper()
 			calls := scheduled(t, h, "tool/")
 			calls[0].ActivityType, calls[1].ActivityType = calls[1].GetActivityType(), calls[0].GetActivityType()
 			calls[0].Input, calls[1].Input = calls[1].GetInput(), calls[0].GetInput()
 		}, []string{"nondeterministic", "tool/"}},
 		"another tool": {"granted", func(t *testing.T, h *historypb.History) {
+			t.Helper()
 			scheduled(t, h, "tool/")[0].ActivityType.Name = "tool/mcp/drop_tables"
 		}, []string{"tool/mcp/drop_tables", "list_tickets"}},
-		"an agent that the plan does not have": {"no_tools", func(t *testing.T, h *historypb.History) {
+		"an agent that the plan does not have": {"no_tools", func(_ *testing.T, h *historypb.History) {
 			p := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
 			p.Data = bytes.Replace(p.GetData(), []byte(`"name":"no_tools"`), []byte(`"name":"other"`), 1)
 		}, []string{"tarry.call_model", `"agent":"no_tools"`, `"agent":"other"`}},
-		"a step less": {"granted", func(t *testing.T, h *historypb.History) {
+		"a step less": {"granted", func(_ *testing.T, h *historypb.History) {
 			p := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
 			p.Data = bytes.Replace(p.GetData(), []byte(`"toolsets"`), []byte(`"unread"`), 1)
 		}, []string{"TMPRL1100"}},
