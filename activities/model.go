@@ -103,16 +103,20 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 	add.Events = []session.NewEvent{{Kind: session.KindModel, Parents: in.Heads, Event: e}}
 	for i, call := range e.Calls() {
 		call.ID = t.callID(wire.RoleCall + "/" + strconv.Itoa(i))
+		if agent.Reserved(call.Name) {
+			// Clients show a call of such a name as a question of ours, with whatever link the model put into it.
+			call.Name = "refused_" + call.Name
+		}
 		row := session.Call{ID: call.ID, Invocation: turn.invocation, Event: e.ID, Agent: in.Agent, Name: call.Name}
 		if call.Args == nil {
 			call.Args = map[string]any{}
 		}
 		row.Args = encode(call.Args)
-		if tool, ok := turn.tools[call.Name]; ok && !agent.Reserved(call.Name) {
+		if tool, ok := turn.tools[call.Name]; ok {
 			row.Toolset, row.Name, row.Idempotent = tool.toolset, tool.name, tool.declaration.Idempotent
 		} else {
 			answer := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID},
-				map[string]any{"error": "There is no tool " + strconv.Quote(call.Name) + ". Call one of: " + turn.names() + "."})
+				map[string]any{"error": "There is no tool " + strconv.Quote(call.Name) + ". " + turn.names()})
 			row.Answer = answer.ID
 			add.Events = append(add.Events, answer)
 		}
@@ -138,7 +142,7 @@ func own(c *genai.Content) *genai.Content {
 	}
 	out := &genai.Content{Role: genai.RoleModel, Parts: make([]*genai.Part, 0, len(c.Parts))}
 	for _, part := range c.Parts {
-		if part == nil {
+		if part == nil || part.FunctionResponse != nil { // a model answers no call
 			continue
 		}
 		p := *part

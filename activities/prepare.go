@@ -30,7 +30,13 @@ type offered struct {
 	declaration   tools.Declaration
 }
 
-func (t turn) names() string { return strings.Join(slices.Sorted(maps.Keys(t.tools)), ", ") }
+// names tells a model what it may call.
+func (t turn) names() string {
+	if len(t.tools) == 0 {
+		return "There are no tools."
+	}
+	return "Call one of: " + strings.Join(slices.Sorted(maps.Keys(t.tools)), ", ") + "."
+}
 
 // turnError is a mistake of the definition that only shows at run time; the person is told.
 type turnError struct{ message string }
