@@ -47,6 +47,9 @@ func (a *Activities) failed(ctx context.Context, operation string, err error) er
 	case errors.Is(err, session.ErrNotFound):
 		a.Slog.WarnContext(ctx, "activity gives up", "operation", operation, "err", err)
 		return final(operation + ": not found")
+	case errors.Is(err, session.ErrEnded):
+		a.Slog.WarnContext(ctx, "activity came back too late", "operation", operation, "err", err)
+		return final(operation + ": invocation has ended")
 	case errors.Is(err, session.ErrAnswered):
 		a.Slog.InfoContext(ctx, "call was answered by another attempt", "operation", operation, "err", err)
 		return again(operation+": call was answered meanwhile", 0) // the next attempt finds that answer

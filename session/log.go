@@ -19,6 +19,8 @@ var (
 	ErrConflict = errors.New("session: event id is taken by another event")
 	// ErrAnswered: the call that an append answers has another answer already. Nothing was stored; the call names it.
 	ErrAnswered = errors.New("session: call is answered by another event")
+	// ErrEnded: a model's answer to an invocation that has ended, by an attempt that was cut off and came back too late.
+	ErrEnded = errors.New("session: invocation has ended")
 	// ErrClosed: the session takes no further message.
 	ErrClosed = errors.New("session: closed")
 )

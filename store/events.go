@@ -76,6 +76,10 @@ func (c *conn) append(row session.Session, a session.Append) ([]*session.Record,
 			return nil, err
 		}
 		out = append(out, r)
+		if !fresh && e.Kind == session.KindModel {
+			// Another attempt has answered, perhaps otherwise: what hangs on this one's answer must not hang on that one's.
+			return out, nil
+		}
 		if !fresh {
 			continue
 		}
@@ -107,6 +111,22 @@ func (c *conn) append(row session.Session, a session.Append) ([]*session.Record,
 	return out, err
 }
 
+// goesOn refuses the answer of a model to an invocation that has ended: its calls would never get a response.
+func (c *conn) goesOn(e session.NewEvent) error {
+	if e.Kind != session.KindModel {
+		return nil
+	}
+	var ended int64
+	err := c.get(`SELECT ended FROM invocations WHERE id = ?`, []any{e.InvocationID}, []any{&ended})
+	if err != nil && !missing(err) {
+		return err
+	}
+	if ended != 0 {
+		return fmt.Errorf("%w: %s", session.ErrEnded, e.InvocationID)
+	}
+	return nil
+}
+
 func (c *conn) insertEvent(row session.Session, e session.NewEvent) (r *session.Record, fresh bool, err error) {
 	found, err := c.events(row.WorkflowID, []string{e.ID})
 	if err != nil {
@@ -117,6 +137,9 @@ func (c *conn) insertEvent(row session.Session, e session.NewEvent) (r *session.
 			return nil, false, fmt.Errorf("%w: %s is %s by %s, not %s by %s", session.ErrConflict, e.ID, found[0].Kind, found[0].Author, e.Kind, e.Author)
 		}
 		return found[0], false, nil
+	}
+	if err := c.goesOn(e); err != nil {
+		return nil, false, err
 	}
 	if e.Timestamp == 0 {
 		e.Timestamp = float64(c.now) / 1e6

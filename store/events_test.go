@@ -58,6 +58,35 @@ func eventCases() []testCase {
 			require.NoError(k, err)
 			require.Empty(k, scoped, "a repeat applies nothing twice")
 		}},
+		{"append/a second answer of a model brings no calls", func(k *kit) {
+			row := k.session(ann, "s")
+			k.append(row, theRun, model("a"))
+			records, err := k.s.Append(k.ctx, session.Append{
+				Owner: row.Owner, Session: row.ID, Run: theRun,
+				Events: []session.NewEvent{model("a"), said("x", session.KindResponse, theAgent, "no such tool", "a")},
+				Calls:  []session.Call{{ID: "orphan", Invocation: inv, Event: "a", Agent: theAgent, Name: "tool"}},
+			})
+			require.NoError(k, err)
+			require.Equal(k, []string{"a"}, ids(records))
+			require.Equal(k, []string{"a"}, k.timeline(row))
+			_, err = k.s.Call(k.ctx, row, "orphan")
+			require.ErrorIs(k, err, session.ErrNotFound)
+		}},
+		{"append/an invocation that has ended takes no answer of a model", func(k *kit) {
+			row := k.session(ann, "s")
+			require.NoError(k, k.s.Post(k.ctx, row.Owner, row.ID, "hash", "chat", session.Message{ID: "m", Invocation: inv}))
+			row, err := k.s.Session(k.ctx, row.Owner, row.ID)
+			require.NoError(k, err)
+			_, _, err = k.s.Take(k.ctx, row, theRun, "u", nil)
+			require.NoError(k, err)
+			_, err = k.s.Finish(k.ctx, row, session.Ending{
+				Run: theRun, Invocation: inv, Status: "cancelled", Append: session.Append{Owner: row.Owner, Session: row.ID},
+			})
+			require.NoError(k, err)
+			_, err = k.s.Append(k.ctx, session.Append{Owner: row.Owner, Session: row.ID, Run: theRun, Events: []session.NewEvent{model("late", "u")}})
+			require.ErrorIs(k, err, session.ErrEnded)
+			require.Equal(k, []string{"u"}, k.timeline(row))
+		}},
 		{"append/an id of another kind, author or session is a conflict", func(k *kit) {
 			row, other := k.session(ann, "s"), k.session(ann, "t")
 			k.append(row, theRun, model("a"))
