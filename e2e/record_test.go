@@ -24,7 +24,7 @@ import (
 )
 
 // go test ./e2e -run TestRecordHistories -update
-var update = flag.Bool("update", false, "record the history fixtures of package workflows anew")
+var update = flag.Bool("update", false, "record the history fixtures anew")
 
 const histories = "../workflows/testdata/histories"
 
@@ -116,12 +116,10 @@ func scenarios() []scenario {
 	}
 }
 
-// TestRecordHistories runs each scenario against the real service and writes its history, one file a run, into the
-// fixtures of package workflows.
+// TestRecordHistories runs each scenario against the real service and replays its history, one for each run of a chain.
+// With -update these become the fixtures of package workflows.
 func TestRecordHistories(t *testing.T) {
-	if !*update {
-		t.Skip("records only with -update")
-	}
+	t.Parallel()
 	free := newFreeServer(t)
 	o := example(t)
 	o.open = true
@@ -172,7 +170,7 @@ func (s scenario) agent(free string) string {
 	return out
 }
 
-// write saves the histories of all runs of the chain, the last as NAME.json, those before it as NAME_run1.json and so on.
+// write replays, and with -update saves, the histories of all runs of the chain, the last as NAME.json, those before it as NAME_run1.json and so on.
 func (r recording) write(name string) {
 	t := r.w.t
 	t.Helper()
@@ -191,7 +189,6 @@ func (r recording) write(name string) {
 			break
 		}
 	}
-	require.NoError(t, os.MkdirAll(histories, 0o750))
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	for i, h := range chain {
@@ -208,7 +205,9 @@ func (r recording) write(name string) {
 		require.NoError(t, json.Indent(&pretty, body, "", " "))
 		_, err = replay.Reader(t.Context(), bytes.NewReader(pretty.Bytes()))
 		require.NoError(t, err, file)
-		require.NoError(t, os.WriteFile(filepath.Join(histories, file+".json"), append(pretty.Bytes(), '\n'), 0o600))
+		if *update {
+			require.NoError(t, os.WriteFile(filepath.Join(histories, file+".json"), append(pretty.Bytes(), '\n'), 0o600))
+		}
 		t.Logf("%s: %d events", file, len(h.GetEvents()))
 	}
 }
