@@ -127,6 +127,21 @@ func TestDenialReachesTheModel(t *testing.T) {
 	require.Empty(t, w.mcp.Calls("list_tickets"))
 }
 
+// A toolset whose login is denied is left out: the job goes on without it, says so and ends normally.
+func TestJobWithoutItsTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, example(t))
+	r := w.api.start("planner", "Plan the next release.")
+	_, err := demo.NewBrowser().Deny(t.Context(), w.waiting(r), "alice", "alice-password")
+	require.NoError(t, err)
+	s := w.finished(r)
+	require.Equal(t, "done", s.InvocationStatus)
+	require.True(t, s.Denied)
+	require.Contains(t, s.Answer, "not allowed")
+	require.Len(t, asks(r.events()), 1, "the next round does not ask again")
+	require.Empty(t, w.mcp.Calls(""))
+}
+
 // A callback after the run was cancelled exchanges nothing and says so.
 func TestCallbackAfterCancel(t *testing.T) {
 	t.Parallel()
