@@ -93,6 +93,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	args := []string{"--port", port, "--db", filepath.Join(t.TempDir(), "state.db")}
 	began := time.Now()
 	p, addr := start(t, args...)
+	limit := patience(time.Since(began))
 	t.Logf("first start: ready after %v", time.Since(began).Round(time.Millisecond))
 	w := &writer{acked: map[string][]string{}}
 	worked := worker.New(dial(t, addr), queue, worker.Options{})
@@ -119,7 +120,7 @@ func TestKilledWhileWriting(t *testing.T) {
 		p, _ = start(t, args...)
 		took := time.Since(began)
 		t.Logf("round %d: ready %v after SIGKILL, %d workflows acknowledged", round, took.Round(time.Millisecond), w.count())
-		require.Less(t, took, 3*time.Second)
+		require.Less(t, took, limit)
 		require.Empty(t, p.stderr.String())
 	}
 
@@ -138,6 +139,10 @@ func TestKilledWhileWriting(t *testing.T) {
 // A kill at any moment of the set-up leaves something that the next start makes good.
 func TestKilledDuringSetUp(t *testing.T) {
 	stages := map[string]int{}
+	began := time.Now()
+	first, _ := start(t, "--port", "0", "--db", filepath.Join(t.TempDir(), "state.db"))
+	limit := patience(time.Since(began))
+	first.kill()
 	for round := range 20 {
 		dir := t.TempDir()
 		args := []string{"--port", "0", "--db", filepath.Join(dir, "state.db")}
@@ -150,12 +155,16 @@ func TestKilledDuringSetUp(t *testing.T) {
 		}
 		began := time.Now()
 		p, addr := start(t, args...)
-		require.Less(t, time.Since(began), 3*time.Second)
+		require.Less(t, time.Since(began), limit)
 		require.Len(t, describe(t, addr, "default").attributes, 3)
 		p.kill()
 	}
 	t.Logf("killed at: %v", stages)
 }
+
+// patience is how long a start may take: three seconds, or more where the machine is so busy that an undisturbed first
+// start was slow. What this is to find, a server that waits for its dead predecessor, takes 50 s.
+func patience(first time.Duration) time.Duration { return max(3*time.Second, 5*first) }
 
 // moment is a random one before limit.
 func moment(limit time.Duration) time.Duration {
