@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -54,9 +56,21 @@ func (l logger) log(level slog.Level, msg string, tags []tag.Tag) {
 	if !l.handler.Enabled(ctx, level) {
 		return
 	}
+	found := attrs(tags)
+	if slices.ContainsFunc(found, notYet) {
+		if level = slog.LevelDebug; !l.handler.Enabled(ctx, level) {
+			return
+		}
+	}
 	record := slog.NewRecord(time.Now(), level, msg, 0)
-	record.AddAttrs(attrs(tags)...)
+	record.AddAttrs(found...)
 	_ = l.handler.Handle(ctx, record)
+}
+
+// notYet finds what the frontend says to the services beside it in the moment before it is healthy. They try again, so it
+// is no fault of a start.
+func notYet(a slog.Attr) bool {
+	return strings.Contains(a.Value.String(), "Frontend is not healthy yet")
 }
 
 // quietHandler drops what is less than an error once the server is stopping: services that stop one after the other
