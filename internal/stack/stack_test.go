@@ -1,7 +1,6 @@
 package stack_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -233,26 +231,6 @@ func TestGrandchildrenGoToo(t *testing.T) {
 			}
 			eventuallyGone(t, pid)
 		})
-	}
-}
-
-func TestNothingIsLeftByAKilledParent(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has a signal at a parent's death")
-	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin(t), "parent"), t.TempDir()) //nolint:gosec // our own binary
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	require.NoError(t, cmd.Process.Kill())
-	require.Error(t, cmd.Wait())
-	for _, field := range strings.Fields(line) {
-		pid, err := strconv.Atoi(field)
-		require.NoError(t, err)
-		eventuallyGone(t, pid)
 	}
 }
 
