@@ -80,7 +80,7 @@ func (w *Worker) build(app App, c Config, functions *tools.Registry) error {
 		Broker: func(owner agent.Owner, use activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return w.parts.Logins.Broker(owner, oauth.Use(use), scrub)
 		},
-		Link: func(r auth.Request) string { return wiring.Link(c.PublicURL, r) },
+		Link: func(r auth.Request) string { return r.Link(c.PublicURL.String()) },
 		Now:  time.Now, Slog: c.Log, Fault: c.Fault,
 	})
 	if err != nil {

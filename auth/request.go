@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"net/url"
+	"strings"
 	"time"
 
 	"tarry/agent"
@@ -41,6 +43,12 @@ type Request struct {
 	Deadline time.Time
 	Created  time.Time
 	Ended    time.Time
+}
+
+// Link is the address at which the asked person answers the request, good while it is open. publicURL is the configured
+// one, never a Host header. The query is there so that clients of ADK, which append "&redirect_uri=…", make a valid URL.
+func (r Request) Link(publicURL string) string {
+	return strings.TrimRight(publicURL, "/") + "/connect?" + url.Values{"request": {r.ID}, "state": {r.Correlator}}.Encode()
 }
 
 // Asked is what came of opening a request.

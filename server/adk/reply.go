@@ -11,7 +11,6 @@ import (
 	"google.golang.org/genai"
 
 	"tarry/agent"
-	"tarry/auth"
 	"tarry/session"
 )
 
@@ -42,7 +41,7 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 		if request.WorkflowID != row.WorkflowID {
 			return out, unknown(view, r.id)
 		}
-		link := h.link(request)
+		link := request.Link(h.PublicURL)
 		if problem := h.check(r.response, asked, request.Correlator); problem != "" {
 			return out, invalid("%s: %s; log in at its authUri %s instead; the request stays as it is", r.id, problem, link)
 		}
@@ -57,11 +56,6 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 		}
 	}
 	return out, nil
-}
-
-// link is the page where the asked person logs in; it stays good while the request is open.
-func (h *Handler) link(r auth.Request) string {
-	return h.publicURL() + "/connect?" + url.Values{"request": {r.ID}, "state": {r.Correlator}}.Encode()
 }
 
 // find returns the arguments of the call that a reply answers, and the place of its event.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"tarry/agent"
@@ -185,5 +184,3 @@ func truth(r *http.Request, name string) bool {
 	b, err := strconv.ParseBool(r.URL.Query().Get(name))
 	return err == nil && b
 }
-
-func (h *Handler) publicURL() string { return strings.TrimRight(h.PublicURL, "/") }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -24,7 +23,7 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 	for _, q := range open {
 		if q.WorkflowID == row.WorkflowID && q.Status.Open() {
 			out.WaitingFor = append(out.WaitingFor, Waiting{
-				Request: q.ID, Link: h.link(q), Provider: q.Need.Provider.Issuer, Tool: q.Need.Tool, Toolset: q.Need.Toolset,
+				Request: q.ID, Link: q.Link(h.PublicURL), Provider: q.Need.Provider.Issuer, Tool: q.Need.Tool, Toolset: q.Need.Toolset,
 				Agent: q.Agent, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
 			})
 		}
@@ -36,11 +35,6 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 		out.State = string(wire.StateRunning) // the login is there, and the run has not written down yet that it goes on
 	}
 	return out
-}
-
-// link is the page where the asked person logs in; it stays good while the request is open.
-func (h *Handler) link(r auth.Request) string {
-	return h.publicURL() + "/connect?" + url.Values{"request": {r.ID}, "state": {r.Correlator}}.Encode()
 }
 
 func list(s []string) []string {
@@ -106,7 +100,7 @@ func (h *Handler) logins(r *http.Request) (any, error) {
 		}
 		for _, q := range requests {
 			out = append(out, Login{
-				Request: q.ID, Status: q.Status, Link: h.link(q), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
+				Request: q.ID, Status: q.Status, Link: q.Link(h.PublicURL), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
 				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: q.Need.Provider.Issuer, Server: q.Need.Server,
 				Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,
 			})
