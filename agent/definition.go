@@ -97,6 +97,13 @@ type MCPToolset struct {
 	// NamePrefix is put before each tool name, with an underscore, as in ADK.
 	NamePrefix string `json:"name_prefix,omitempty"`
 
+	// Lazy lets the agent start before the server's tools are listed when listing needs a login: the model gets one tool
+	// that connects, and the person is asked when the model calls it. Otherwise the invocation waits for the login first.
+	Lazy bool `json:"lazy,omitempty"`
+	// AcceptDefaults answers a server's form (MCP elicitation, form mode) with the defaults of its schema, without asking
+	// anybody; a form with a required field that has no default is shown to a person or declined.
+	AcceptDefaults bool `json:"accept_defaults,omitempty"`
+
 	// Auth is nil when the server needs none or says by itself (401 and protected resource metadata) what it needs.
 	Auth *Auth `json:"auth,omitempty"`
 }

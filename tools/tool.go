@@ -32,6 +32,8 @@ type Call struct {
 	Agent      string
 	// State is the session's state as the model saw it; read only.
 	State map[string]any
+	// Resume is set when the call is repeated after an [InputRequiredError].
+	Resume *Resume
 }
 
 // Result is what a call gave.
@@ -49,8 +51,9 @@ type Result struct {
 // Tool is one function. Implementations are safe for concurrent use.
 type Tool interface {
 	Declaration() Declaration
-	// Call runs the tool. It returns a [*auth.RequiredError] as it is when a person must log in, an [*Error] for what the
-	// model should hear of, and any other error for a failure worth another attempt. ctx ends when the call is cancelled.
+	// Call runs the tool. It returns a [*auth.RequiredError] as it is when a person must log in, an [*InputRequiredError] when
+	// its server wants something else of a person, an [*Error] for what the model should hear of, and any other error for a
+	// failure worth another attempt. ctx ends when the call is cancelled.
 	Call(ctx context.Context, call Call) (Result, error)
 }
 
