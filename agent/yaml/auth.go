@@ -29,9 +29,8 @@ func (l *loader) auth(o *object, field string) *agent.Auth {
 	} else {
 		o.missing("auth_credential").place(field + ".auth_credential")
 	}
-	if v, ok := o.get("tarry"); ok {
+	if limits(o, field, a) {
 		used = true
-		limits(v, field, a)
 	}
 	o.missing("tarry.issuer").place(field + ".tarry.issuer")
 	if len(o.doc.problems.errs) > before {
@@ -43,21 +42,6 @@ func (l *loader) auth(o *object, field string) *agent.Auth {
 		return nil
 	}
 	return a
-}
-
-func limits(v value, field string, a *agent.Auth) {
-	o := v.object(nil)
-	if o == nil {
-		return
-	}
-	o.only([]string{"max_scopes", "credential_domain", "resource", "issuer"}, nil)
-	a.MaxScopes, a.Domain, a.Resource = o.texts("max_scopes"), o.text("credential_domain"), o.text("resource")
-	if s, ok := o.get("max_scopes"); ok {
-		s.place(field + ".scopes")
-	}
-	if issuer := o.text("issuer"); issuer != "" {
-		a.Issuer = issuer
-	}
 }
 
 func scheme(v value, field string, a *agent.Auth) {

@@ -167,6 +167,29 @@ func TestAuthIsNilWhereTheServerTells(t *testing.T) {
 	}
 }
 
+func TestTarryBlockOfAToolset(t *testing.T) {
+	t.Parallel()
+	stdio := "  - name: McpToolset\n    args:\n      stdio_server_params: {command: c}\n"
+	for args, want := range map[string]agent.MCPToolset{
+		"tarry: {}":                                  {},
+		"tarry: {lazy: false}":                       {},
+		"tarry: {lazy: true}":                        {Lazy: true},
+		"tarry: {lazy: true, accept_defaults: true}": {Lazy: true, AcceptDefaults: true},
+		"tarry: {lazy: true, issuer: 'https://i'}":   {Lazy: true, Auth: &agent.Auth{Type: agent.AuthMCP, Issuer: "https://i"}},
+	} {
+		for name, head := range map[string]string{"http": server("https://x.example"), "stdio": stdio} {
+			if name == "stdio" && want.Auth != nil {
+				continue
+			}
+			dir := write(t, map[string]string{"root_agent.yaml": "name: a\nmodel: m\ntools:\n" + head + "      " + args + "\n"})
+			def, err := yaml.LoadApp(dir, options())
+			require.NoError(t, err, args)
+			got := def.Root.Tools[0].MCP
+			require.Equal(t, want, agent.MCPToolset{Lazy: got.Lazy, AcceptDefaults: got.AcceptDefaults, Auth: got.Auth}, "%s %s", name, args)
+		}
+	}
+}
+
 func server(url string) string {
 	return "  - name: McpToolset\n    args:\n      streamable_http_connection_params: {url: '" + url + "'}\n"
 }

@@ -50,6 +50,12 @@ func (o *object) missing(key string) value {
 	return value{doc: o.doc, node: o.node, path: join(o.path, key)}
 }
 
+// flag returns a field's truth; one that is not there is false.
+func (o *object) flag(key string) bool {
+	v, ok := o.get(key)
+	return ok && v.boolean()
+}
+
 func (o *object) has(key string) bool {
 	_, ok := o.get(key)
 	return ok

@@ -43,6 +43,7 @@ func (l *loader) toolset(tool *object, field string) *agent.MCPToolset {
 	if !l.connection(o, field, m) {
 		return nil
 	}
+	manners(o, m)
 	m.Auth = l.auth(o, field)
 	return m
 }

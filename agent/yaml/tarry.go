@@ -1,0 +1,46 @@
+package yaml
+
+import (
+	"slices"
+
+	"tarry/agent"
+)
+
+// credentialKeys are the keys of a toolset's tarry block that describe its credential.
+func credentialKeys() []string {
+	return []string{"max_scopes", "credential_domain", "resource", "issuer"}
+}
+
+// manners reads the keys of the tarry block that describe the toolset itself.
+func manners(o *object, m *agent.MCPToolset) {
+	v, ok := o.get("tarry")
+	if !ok {
+		return
+	}
+	block := v.object(nil)
+	if block == nil {
+		return
+	}
+	block.only(append(credentialKeys(), "lazy", "accept_defaults"), nil)
+	m.Lazy, m.AcceptDefaults = block.flag("lazy"), block.flag("accept_defaults")
+}
+
+// limits reads the keys of the tarry block that describe the credential; false if there are none.
+func limits(o *object, field string, a *agent.Auth) bool {
+	v, ok := o.get("tarry")
+	if !ok || v.pairs() == nil {
+		return false // manners has complained about what is no mapping
+	}
+	block := v.object(nil)
+	if !slices.ContainsFunc(credentialKeys(), block.has) {
+		return false
+	}
+	a.MaxScopes, a.Domain, a.Resource = block.texts("max_scopes"), block.text("credential_domain"), block.text("resource")
+	if s, ok := block.get("max_scopes"); ok {
+		s.place(field + ".scopes")
+	}
+	if issuer := block.text("issuer"); issuer != "" {
+		a.Issuer = issuer
+	}
+	return true
+}
