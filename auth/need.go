@@ -29,7 +29,7 @@ type Challenge struct {
 }
 
 // Need is a credential that is missing, with everything that was discovered about how to get it. It is pinned to the
-// request that asks for it and holds no secret.
+// request that asks for it and holds no secret in the clear.
 type Need struct {
 	Slot     Slot     `json:"slot"`
 	Scopes   []string `json:"scopes,omitempty"`
@@ -41,6 +41,9 @@ type Need struct {
 	Refused  int64    `json:"refused,omitempty"`
 	Provider Provider `json:"provider"`
 	Client   Client   `json:"client"`
+	// Input and Answer are of type [TypeInput] only, and encrypted: a [Question] and what the person did.
+	Input  []byte `json:"input,omitempty"`
+	Answer []byte `json:"answer,omitempty"`
 }
 
 // Provider is an authorization server.
