@@ -13,10 +13,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// TokenIssuer is the authorization server of an MCP server, as far as that needs it. [Provider] is one.
+type TokenIssuer interface {
+	// Issuer is the issuer identifier.
+	Issuer() string
+	// Verify is false for an access token that is unknown, expired or revoked.
+	Verify(token string) (Token, bool)
+}
+
 // MCPConfig describes an MCP server. Only Provider is needed.
 type MCPConfig struct {
-	// Provider issues the tokens; they are looked up in its memory.
-	Provider *Provider
+	// Provider issues the tokens.
+	Provider TokenIssuer
 	// URL is the base URL if the server is mounted in somebody else's; [MCPServer.Start] sets it otherwise.
 	URL string
 	// Path of the endpoint; empty means "/mcp".

@@ -18,12 +18,13 @@ import (
 
 func newMCP(t *testing.T, cfg demo.MCPConfig) (*demo.Provider, *demo.MCPServer) {
 	t.Helper()
-	cfg.Provider = newProvider(t, demo.ProviderConfig{})
+	p := newProvider(t, demo.ProviderConfig{})
+	cfg.Provider = p
 	m, err := demo.NewMCPServer(cfg)
 	require.NoError(t, err)
 	require.NoError(t, m.Start(""))
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
-	return cfg.Provider, m
+	return p, m
 }
 
 // bearer sends one token with every request.
