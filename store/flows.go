@@ -117,7 +117,7 @@ func (c *conn) flowAndRequest(stateHash string) (oauth.Flow, auth.Request, error
 }
 
 // StartExchange implements [oauth.Store].
-func (s *Store) StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Time) (f oauth.Flow, err error) {
+func (s *Store) StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Duration) (f oauth.Flow, err error) {
 	err = s.tx(ctx, func(c *conn) error {
 		if _, _, err := c.flowAndRequest(stateHash); err != nil {
 			return err
@@ -130,19 +130,19 @@ func (s *Store) StartExchange(ctx context.Context, stateHash string, code []byte
 			return oauth.ErrConflict
 		}
 		return c.exchange(stateHash, &f, `UPDATE flows SET status = 'exchanging', code = ?, lease = ? WHERE state_hash = ? AND status = 'live' AND expires > ?`,
-			`UPDATE requests SET status = 'exchanging' WHERE id = ? AND status = 'pending'`, code, micros(lease), stateHash, c.now)
+			`UPDATE requests SET status = 'exchanging' WHERE id = ? AND status = 'pending'`, code, c.now+lease.Microseconds(), stateHash, c.now)
 	})
 	return f, err
 }
 
 // Resume implements [oauth.Store].
-func (s *Store) Resume(ctx context.Context, stateHash string, lease time.Time) (f oauth.Flow, err error) {
+func (s *Store) Resume(ctx context.Context, stateHash string, lease time.Duration) (f oauth.Flow, err error) {
 	err = s.tx(ctx, func(c *conn) error {
 		if _, _, err := c.flowAndRequest(stateHash); err != nil {
 			return err
 		}
 		return c.exchange(stateHash, &f, `UPDATE flows SET resumed = 1, lease = ? WHERE state_hash = ? AND status = 'exchanging' AND resumed = 0 AND lease < ?`,
-			`UPDATE requests SET status = 'exchanging' WHERE id = ? AND status = 'exchanging'`, micros(lease), stateHash, c.now)
+			`UPDATE requests SET status = 'exchanging' WHERE id = ? AND status = 'exchanging'`, c.now+lease.Microseconds(), stateHash, c.now)
 	})
 	return f, err
 }

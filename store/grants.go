@@ -17,13 +17,13 @@ type grantBody struct {
 	Client   auth.Client   `json:"client"`
 }
 
-const grantColumns = `id, version, scopes, access, refresh, client_secret, body, expires, created, updated`
+const grantColumns = `id, version, scopes, access, refresh, client_secret, body, expires, life, created, updated`
 
 func scanGrant(scan func(...any) error) (oauth.Grant, error) {
 	var g oauth.Grant
 	var scopes, body string
-	var expires, created, updated int64
-	if err := scan(&g.ID, &g.Version, &scopes, &g.Access, &g.Refresh, &g.ClientSecret, &body, &expires, &created, &updated); err != nil {
+	var expires, life, created, updated int64
+	if err := scan(&g.ID, &g.Version, &scopes, &g.Access, &g.Refresh, &g.ClientSecret, &body, &expires, &life, &created, &updated); err != nil {
 		return g, err
 	}
 	var b grantBody
@@ -32,11 +32,16 @@ func scanGrant(scan func(...any) error) (oauth.Grant, error) {
 	}
 	g.Slot, g.Provider, g.Client = b.Slot, b.Provider, b.Client
 	g.Expires, g.Created, g.Updated = at(expires), at(created), at(updated)
+	g.Life = time.Duration(life) * time.Microsecond
 	return g, decode(scopes, &g.Scopes)
 }
 
 func (c *conn) grants(where string, args ...any) ([]oauth.Grant, error) {
-	return collect(c, `SELECT `+grantColumns+` FROM grants WHERE `+where, args, scanGrant)
+	found, err := collect(c, `SELECT `+grantColumns+` FROM grants WHERE `+where, args, scanGrant)
+	for i := range found {
+		found[i].Age = time.Duration(c.now-micros(found[i].Updated)) * time.Microsecond
+	}
+	return found, err
 }
 
 // Commit implements [oauth.Store]. One consent wakes every run of the owner that waits for the slot with scopes within
@@ -102,9 +107,9 @@ func (c *conn) saveGrant(slot auth.Slot, g oauth.Grant) error {
 	if _, err := c.exec(`DELETE FROM grants WHERE slot = ?`, id); err != nil {
 		return err
 	}
-	_, err = c.exec(`INSERT INTO grants (id, slot, app, usr, domain, issuer, resource, client, version, scopes, access, refresh, client_secret, body, expires, lease, created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
-		g.ID, id, slot.Owner.App, slot.Owner.User, slot.Domain, slot.Issuer, slot.Resource, slot.Client, g.Version, scopes, g.Access, g.Refresh, g.ClientSecret, body, micros(g.Expires), c.now, c.now)
+	_, err = c.exec(`INSERT INTO grants (id, slot, app, usr, domain, issuer, resource, client, version, scopes, access, refresh, client_secret, body, expires, life, lease, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
+		g.ID, id, slot.Owner.App, slot.Owner.User, slot.Domain, slot.Issuer, slot.Resource, slot.Client, g.Version, scopes, g.Access, g.Refresh, g.ClientSecret, body, micros(g.Expires), g.Life.Microseconds(), c.now, c.now)
 	return err
 }
 
@@ -118,9 +123,9 @@ func (s *Store) Grants(ctx context.Context, q oauth.GrantQuery) ([]oauth.Grant, 
 }
 
 // Lease implements [oauth.Store].
-func (s *Store) Lease(ctx context.Context, owner agent.Owner, id string, version int64, until time.Time) (g oauth.Grant, ok bool, err error) {
+func (s *Store) Lease(ctx context.Context, owner agent.Owner, id string, version int64, lease time.Duration) (g oauth.Grant, ok bool, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		n, err := c.exec(`UPDATE grants SET lease = ? WHERE id = ? AND app = ? AND usr = ? AND version = ? AND lease < ?`, micros(until), id, owner.App, owner.User, version, c.now)
+		n, err := c.exec(`UPDATE grants SET lease = ? WHERE id = ? AND app = ? AND usr = ? AND version = ? AND lease < ?`, c.now+lease.Microseconds(), id, owner.App, owner.User, version, c.now)
 		if err != nil {
 			return err
 		}
@@ -145,8 +150,8 @@ func (s *Store) SaveRefresh(ctx context.Context, version int64, g oauth.Grant) (
 	}
 	err = s.tx(ctx, func(c *conn) error {
 		slot := g.Slot.ID()
-		n, err := c.exec(`UPDATE grants SET version = ?, scopes = ?, access = ?, refresh = ?, expires = ?, lease = 0, updated = ? WHERE id = ? AND slot = ? AND version = ?`,
-			version+1, scopes, g.Access, g.Refresh, micros(g.Expires), c.now, g.ID, slot, version)
+		n, err := c.exec(`UPDATE grants SET version = ?, scopes = ?, access = ?, refresh = ?, expires = ?, life = ?, lease = 0, updated = ? WHERE id = ? AND slot = ? AND version = ?`,
+			version+1, scopes, g.Access, g.Refresh, micros(g.Expires), g.Life.Microseconds(), c.now, g.ID, slot, version)
 		if err != nil || n == 0 {
 			return err
 		}

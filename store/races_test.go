@@ -30,7 +30,7 @@ func raceCases() []testCase {
 					}
 				})
 				wait.Go(func() {
-					_, committed = second.StartExchange(k.ctx, state, []byte("sealed"), "h", k.clock.now().Add(time.Minute))
+					_, committed = second.StartExchange(k.ctx, state, []byte("sealed"), "h", time.Minute)
 					if committed == nil {
 						_, committed = second.Commit(k.ctx, state, grant(fmt.Sprint("scope", i)))
 					}
@@ -128,7 +128,7 @@ func (k *kit) askOnce(id string) error {
 // giveOnce opens a request of its own and answers it; another login may answer it first.
 func (k *kit) giveOnce(s interface {
 	BeginFlow(ctx ctxT, f oauth.Flow, live int) error
-	StartExchange(ctx ctxT, stateHash string, code []byte, codeHash string, lease time.Time) (oauth.Flow, error)
+	StartExchange(ctx ctxT, stateHash string, code []byte, codeHash string, lease time.Duration) (oauth.Flow, error)
 	Commit(ctx ctxT, stateHash string, g oauth.Grant) ([]auth.Request, error)
 }, id string,
 ) error {
@@ -144,7 +144,7 @@ func (k *kit) giveOnce(s interface {
 	}
 	f := oauth.Flow{StateHash: "state-" + id, Request: r.ID, Owner: r.Owner, Expires: k.clock.now().Add(time.Hour)}
 	if err = s.BeginFlow(k.ctx, f, 9); err == nil {
-		_, err = s.StartExchange(k.ctx, f.StateHash, []byte("sealed"), "h", k.clock.now().Add(time.Minute))
+		_, err = s.StartExchange(k.ctx, f.StateHash, []byte("sealed"), "h", time.Minute)
 	}
 	if err == nil {
 		_, err = s.Commit(k.ctx, f.StateHash, grant("read"))

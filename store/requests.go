@@ -125,7 +125,7 @@ func (c *conn) granted(slot string, need auth.Need) (bool, error) {
 	found, err := c.grants(`slot = ?`, slot)
 	return err == nil && slices.ContainsFunc(found, func(g oauth.Grant) bool {
 		from := g.Slot == need.Slot && (need.Provider.Discovered || g.Provider.TokenEndpoint == need.Provider.TokenEndpoint)
-		return from && g.Version > need.Refused && auth.Covers(g.Scopes, need.Scopes) && (g.Expires.IsZero() || len(g.Refresh) > 0 || micros(g.Expires) > c.now)
+		return from && g.Version > need.Refused && auth.Covers(g.Scopes, need.Scopes) && (g.Expires.IsZero() || len(g.Refresh) > 0 || g.Left() > 0)
 	}), err
 }
 

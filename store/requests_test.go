@@ -158,7 +158,7 @@ func askCases() []testCase {
 		{"ask/an expired token without refresh is none", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
 			g := grant("read")
-			g.Refresh, g.Expires = nil, k.clock.now().Add(time.Minute)
+			g.Refresh, g.Expires, g.Life = nil, k.clock.now().Add(time.Minute), time.Minute
 			_, err := k.s.Commit(k.ctx, k.exchanging(request), g)
 			require.NoError(k, err)
 			row := k.session(ann, "t")
@@ -194,7 +194,7 @@ func askCases() []testCase {
 			require.Equal(k, auth.StatusExpired, status)
 			require.Equal(k, []string{"asked", "opened", "expired"}, k.audits(ann))
 			require.Empty(k, k.outgoing(), "the run that closes it knows")
-			_, err = k.s.StartExchange(k.ctx, state, []byte("x"), "h", k.clock.now())
+			_, err = k.s.StartExchange(k.ctx, state, []byte("x"), "h", 0)
 			require.ErrorIs(k, err, oauth.ErrConflict, "a late login changes nothing")
 			f, err := k.s.Flow(k.ctx, state)
 			require.NoError(k, err)
@@ -302,7 +302,7 @@ func flowCases() []testCase {
 					h = second
 				}
 				wait.Go(func() {
-					_, errs[i] = h.StartExchange(k.ctx, states[i%3], []byte("sealed code"), "h", k.clock.now().Add(time.Minute))
+					_, errs[i] = h.StartExchange(k.ctx, states[i%3], []byte("sealed code"), "h", time.Minute)
 				})
 			}
 			wait.Wait()
@@ -320,13 +320,13 @@ func flowCases() []testCase {
 		{"flow/the code is written ahead", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
 			state := k.begun(request)
-			lease := k.clock.now().Add(time.Minute)
+			lease := time.Minute
 			f, err := k.s.StartExchange(k.ctx, state, []byte("sealed code"), "h", lease)
 			require.NoError(k, err)
 			require.Equal(k, oauth.FlowExchanging, f.Status)
 			require.Equal(k, []byte("sealed code"), f.Code)
 			require.Equal(k, []byte("sealed verifier"), f.Verifier)
-			require.Equal(k, lease, f.Lease)
+			require.Equal(k, k.clock.now().Add(lease), f.Lease)
 		}},
 		{"flow/a refused code is never used, another is", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
@@ -334,10 +334,10 @@ func flowCases() []testCase {
 			require.NoError(k, k.s.Refuse(k.ctx, state, "browser", "stolen"))
 			require.NoError(k, k.s.Refuse(k.ctx, state, "browser", "stolen"))
 			require.NoError(k, k.s.Refuse(k.ctx, state, "incomplete", ""))
-			_, err := k.s.StartExchange(k.ctx, state, []byte("x"), "stolen", k.clock.now().Add(time.Minute))
+			_, err := k.s.StartExchange(k.ctx, state, []byte("x"), "stolen", time.Minute)
 			require.ErrorIs(k, err, oauth.ErrConflict)
 			require.Equal(k, auth.StatusPending, k.request(request).Status, "a refusal consumes nothing")
-			_, err = k.s.StartExchange(k.ctx, state, []byte("x"), "", k.clock.now().Add(time.Minute))
+			_, err = k.s.StartExchange(k.ctx, state, []byte("x"), "", time.Minute)
 			require.NoError(k, err)
 			require.Equal(k, []string{"asked", "opened", "refused", "refused", "refused"}, k.audits(ann))
 			require.ErrorIs(k, k.s.Refuse(k.ctx, "unknown", "x", ""), oauth.ErrNotFound)
@@ -346,7 +346,7 @@ func flowCases() []testCase {
 			_, request := k.waiting(ann, "s", "read")
 			state := k.begun(request)
 			k.clock.advance(time.Hour)
-			_, err := k.s.StartExchange(k.ctx, state, []byte("x"), "h", k.clock.now().Add(time.Minute))
+			_, err := k.s.StartExchange(k.ctx, state, []byte("x"), "h", time.Minute)
 			require.ErrorIs(k, err, oauth.ErrConflict)
 		}},
 		{"flow/an interrupted exchange is resumed once, then reopened", func(k *kit) {
@@ -357,7 +357,7 @@ func flowCases() []testCase {
 				require.NoError(k, err)
 				return found
 			}
-			_, err := k.s.Resume(k.ctx, state, k.clock.now().Add(time.Minute))
+			_, err := k.s.Resume(k.ctx, state, time.Minute)
 			require.ErrorIs(k, err, oauth.ErrConflict, "the lease is running")
 			require.Empty(k, interrupted())
 			k.clock.advance(time.Hour)
@@ -367,10 +367,10 @@ func flowCases() []testCase {
 			var wait sync.WaitGroup
 			var won sync.Map
 			for i, h := range []interface {
-				Resume(ctx ctxT, state string, lease time.Time) (oauth.Flow, error)
+				Resume(ctx ctxT, state string, lease time.Duration) (oauth.Flow, error)
 			}{k.s, second, k.s, second} {
 				wait.Go(func() {
-					if f, err := h.Resume(k.ctx, state, k.clock.now().Add(time.Minute)); err == nil {
+					if f, err := h.Resume(k.ctx, state, time.Minute); err == nil {
 						won.Store(i, f)
 					}
 				})
@@ -388,7 +388,7 @@ func flowCases() []testCase {
 
 			k.clock.advance(time.Hour)
 			require.Len(k, interrupted(), 1, "to be reopened")
-			_, err = k.s.Resume(k.ctx, state, k.clock.now().Add(time.Minute))
+			_, err = k.s.Resume(k.ctx, state, time.Minute)
 			require.ErrorIs(k, err, oauth.ErrConflict, "one retry")
 			require.NoError(k, k.s.Reopen(k.ctx, state, "interrupted twice"))
 			require.Empty(k, interrupted())
@@ -554,7 +554,7 @@ func grantCases() []testCase {
 			k.login(request, "read")
 			g := k.grants(ann)[0]
 			second := k.handle()
-			until := k.clock.now().Add(time.Minute)
+			until := time.Minute
 			var wait sync.WaitGroup
 			won := make(chan bool, 12)
 			for i := range 12 {
@@ -577,7 +577,7 @@ func grantCases() []testCase {
 			require.NoError(k, err)
 			require.True(k, ok)
 			k.clock.advance(time.Hour)
-			_, ok, err = k.s.Lease(k.ctx, ann, g.ID, g.Version, k.clock.now().Add(time.Minute))
+			_, ok, err = k.s.Lease(k.ctx, ann, g.ID, g.Version, time.Minute)
 			require.NoError(k, err)
 			require.True(k, ok, "the holder died")
 			saved, err := k.s.SaveRefresh(k.ctx, g.Version, g)

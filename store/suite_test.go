@@ -305,7 +305,7 @@ func (k *kit) begun(request string) string {
 func (k *kit) exchanging(request string) string {
 	k.Helper()
 	state := k.begun(request)
-	_, err := k.s.StartExchange(k.ctx, state, []byte("sealed code"), "code-hash", k.clock.now().Add(time.Minute))
+	_, err := k.s.StartExchange(k.ctx, state, []byte("sealed code"), "code-hash", time.Minute)
 	require.NoError(k, err)
 	return state
 }

@@ -141,7 +141,11 @@ func (b *broker) reveal(ctx context.Context, g Grant, want auth.Want) (auth.Acce
 	if err := b.record(ctx, g, want); err != nil {
 		return auth.AccessToken{}, err
 	}
-	return auth.AccessToken{Access: access, Version: g.Version, Scopes: g.Scopes, Expires: g.Expires}, nil
+	out := auth.AccessToken{Access: access, Version: g.Version, Scopes: g.Scopes}
+	if !g.Expires.IsZero() {
+		out.Expires = b.service.cfg.Now().Add(g.Left())
+	}
+	return out, nil
 }
 
 func (b *broker) record(ctx context.Context, g Grant, want auth.Want) error {

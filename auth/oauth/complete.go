@@ -159,7 +159,7 @@ func (s *Service) exchangeOrWait(ctx context.Context, access auth.Access, f Flow
 	}
 }
 
-func (s *Service) lease() time.Time { return s.cfg.Now().Add(s.cfg.ExchangeTimeout + leaseMargin) }
+func (s *Service) lease() time.Duration { return s.cfg.ExchangeTimeout + leaseMargin }
 
 // await returns when nobody completes a login of the flow's request any more, or when ctx ends; then the outcome is
 // exchanging.

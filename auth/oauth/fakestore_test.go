@@ -25,6 +25,7 @@ type memoryStore struct {
 	regs     map[string]oauth.Registration
 	log      []string
 	uses     []oauth.Use
+	leases   int // calls of Lease
 	// failures makes the next calls of a method fail.
 	failures map[string]int
 }
@@ -99,6 +100,12 @@ func (m *memoryStore) allGrants() []oauth.Grant {
 	return out
 }
 
+func (m *memoryStore) leased() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leases
+}
+
 func (m *memoryStore) Request(_ context.Context, id string, access auth.Access) (auth.Request, error) {
 	done, err := m.enter("Request")
 	defer done()
@@ -165,7 +172,7 @@ func (m *memoryStore) Refuse(_ context.Context, stateHash, reason, codeHash stri
 	return nil
 }
 
-func (m *memoryStore) StartExchange(_ context.Context, stateHash string, code []byte, codeHash string, lease time.Time) (oauth.Flow, error) {
+func (m *memoryStore) StartExchange(_ context.Context, stateHash string, code []byte, codeHash string, lease time.Duration) (oauth.Flow, error) {
 	done, err := m.enter("StartExchange")
 	defer done()
 	if err != nil {
@@ -176,12 +183,12 @@ func (m *memoryStore) StartExchange(_ context.Context, stateHash string, code []
 	if f.Status != oauth.FlowLive || !f.Expires.After(m.now()) || m.refused[stateHash+codeHash] || r.Status != auth.StatusPending {
 		return oauth.Flow{}, oauth.ErrConflict
 	}
-	f.Status, f.Code, f.Lease = oauth.FlowExchanging, code, lease
+	f.Status, f.Code, f.Lease = oauth.FlowExchanging, code, m.now().Add(lease)
 	r.Status = auth.StatusExchanging
 	return *f, nil
 }
 
-func (m *memoryStore) Resume(_ context.Context, stateHash string, lease time.Time) (oauth.Flow, error) {
+func (m *memoryStore) Resume(_ context.Context, stateHash string, lease time.Duration) (oauth.Flow, error) {
 	done, err := m.enter("Resume")
 	defer done()
 	if err != nil {
@@ -191,7 +198,7 @@ func (m *memoryStore) Resume(_ context.Context, stateHash string, lease time.Tim
 	if f.Status != oauth.FlowExchanging || f.Resumed || f.Lease.After(m.now()) {
 		return oauth.Flow{}, oauth.ErrConflict
 	}
-	f.Resumed, f.Lease = true, lease
+	f.Resumed, f.Lease = true, m.now().Add(lease)
 	return *f, nil
 }
 
@@ -284,10 +291,15 @@ func (m *memoryStore) Grants(_ context.Context, q oauth.GrantQuery) ([]oauth.Gra
 	for _, g := range slices.Backward(m.grants) {
 		s := g.Slot
 		if s.Owner == q.Owner && s.Domain == q.Domain && s.Resource == q.Resource && s.Client == q.Client && (q.Issuer == "" || q.Issuer == s.Issuer) {
-			out = append(out, g.Grant)
+			out = append(out, m.aged(g.Grant))
 		}
 	}
 	return out, nil
+}
+
+func (m *memoryStore) aged(g oauth.Grant) oauth.Grant {
+	g.Age = m.now().Sub(g.Updated)
+	return g
 }
 
 func (m *memoryStore) grant(owner agent.Owner, id string) *storedGrant {
@@ -299,21 +311,22 @@ func (m *memoryStore) grant(owner agent.Owner, id string) *storedGrant {
 	return nil
 }
 
-func (m *memoryStore) Lease(_ context.Context, owner agent.Owner, id string, version int64, until time.Time) (oauth.Grant, bool, error) {
+func (m *memoryStore) Lease(_ context.Context, owner agent.Owner, id string, version int64, lease time.Duration) (oauth.Grant, bool, error) {
 	done, err := m.enter("Lease")
 	defer done()
 	if err != nil {
 		return oauth.Grant{}, false, err
 	}
+	m.leases++
 	g := m.grant(owner, id)
 	if g == nil {
 		return oauth.Grant{}, false, oauth.ErrNotFound
 	}
 	ok := g.Version == version && g.lease.Before(m.now())
 	if ok {
-		g.lease = until
+		g.lease = m.now().Add(lease)
 	}
-	return g.Grant, ok, nil
+	return m.aged(g.Grant), ok, nil
 }
 
 func (m *memoryStore) SaveRefresh(_ context.Context, version int64, g oauth.Grant) (bool, error) {

@@ -24,27 +24,25 @@ const (
 
 // fresh returns g or, when it is about to expire, its successor.
 func (s *Service) fresh(ctx context.Context, g Grant, scrub *auth.Scrubber) (Grant, error) {
-	now := s.cfg.Now()
+	left := g.Left()
 	switch {
-	case g.Expires.IsZero() || now.Before(g.Expires.Add(-ahead(g))):
+	case g.Expires.IsZero() || left > ahead(g):
 		return g, nil
-	case len(g.Refresh) == 0 && now.Before(g.Expires):
+	case len(g.Refresh) == 0 && left > 0:
 		return g, nil
 	}
 	next, err := s.refresh(ctx, g, scrub)
-	if err != nil && errors.Is(err, auth.ErrUnavailable) && now.Before(g.Expires) {
+	if err != nil && errors.Is(err, auth.ErrUnavailable) && left > 0 {
 		return g, nil // it still lives
 	}
 	return next, err
 }
 
+// Left is how much longer the tokens live, by the store's clock; of no meaning when they do not say.
+func (g Grant) Left() time.Duration { return g.Life - g.Age }
+
 // ahead is shorter for tokens that live shortly, which would be refreshed at every use otherwise.
-func ahead(g Grant) time.Duration {
-	if life := g.Expires.Sub(g.Updated); !g.Updated.IsZero() && life > 0 {
-		return min(refreshAhead, life/5)
-	}
-	return refreshAhead
-}
+func ahead(g Grant) time.Duration { return min(refreshAhead, g.Life/5) }
 
 // refresh replaces the tokens of g, or waits for whoever does so at this moment, in whatever process. Errors: errDead,
 // [auth.ErrUnavailable], [auth.ErrMisconfigured].
@@ -57,7 +55,7 @@ func (s *Service) refresh(ctx context.Context, g Grant, scrub *auth.Scrubber) (G
 	waiting, cancel := context.WithTimeout(ctx, 2*lease)
 	defer cancel()
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
-		now, ours, err := s.cfg.Store.Lease(waiting, g.Slot.Owner, g.ID, g.Version, s.cfg.Now().Add(lease))
+		now, ours, err := s.cfg.Store.Lease(waiting, g.Slot.Owner, g.ID, g.Version, lease)
 		switch {
 		case errors.Is(err, ErrNotFound):
 			return s.newer(ctx, g)

@@ -73,7 +73,10 @@ func (s *Service) unseal(cipher []byte, ad vault.AD) (auth.Secret, error) {
 
 // setTokens puts tokens into g, sealed. g has its id, slot, provider and client.
 func (s *Service) setTokens(g *Grant, access, refresh auth.Secret, expires time.Time) error {
-	g.Expires = expires.Truncate(time.Second)
+	g.Expires, g.Life = expires.Truncate(time.Second), 0
+	if !g.Expires.IsZero() {
+		g.Life = g.Expires.Sub(s.cfg.Now())
+	}
 	var err error
 	if g.Access, err = s.seal(access, g.ad(columnAccess)); err != nil {
 		return err

@@ -23,7 +23,8 @@ var (
 )
 
 // Store keeps requests, flows, grants and registrations. Every method is one transaction with its audit row in it, safe
-// for concurrent use by several processes. Byte fields are ciphertext; the store never sees a secret.
+// for concurrent use by several processes. Byte fields are ciphertext; the store never sees a secret. Leases and ages are
+// measured by the store's one clock: those of the processes may differ by minutes.
 type Store interface {
 	// Request returns a request that access allows.
 	Request(ctx context.Context, id string, access auth.Access) (auth.Request, error)
@@ -37,11 +38,11 @@ type Store interface {
 	Flow(ctx context.Context, stateHash string) (Flow, error)
 	// Refuse records that a callback was refused and changes nothing else. codeHash may be empty.
 	Refuse(ctx context.Context, stateHash, reason, codeHash string) error
-	// StartExchange moves flow and request to exchanging with the encrypted code written ahead, until the lease ends.
+	// StartExchange moves flow and request to exchanging with the encrypted code written ahead, for as long as the lease.
 	// [ErrConflict] when the flow was used, its code was refused before, or the request does not wait any more.
-	StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Time) (Flow, error)
+	StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Duration) (Flow, error)
 	// Resume takes over a flow whose exchange was interrupted (lease over, not resumed before) for one retry.
-	Resume(ctx context.Context, stateHash string, lease time.Time) (Flow, error)
+	Resume(ctx context.Context, stateHash string, lease time.Duration) (Flow, error)
 	// Interrupted lists flows that [Store.Resume] could take over.
 	Interrupted(ctx context.Context, limit int) ([]Flow, error)
 	// Reopen ends an exchange without a token: the flow is spent, the request pending again.
@@ -54,9 +55,9 @@ type Store interface {
 
 	// Grants lists the owner's grants that match q, newest first.
 	Grants(ctx context.Context, q GrantQuery) ([]Grant, error)
-	// Lease reserves the refresh of a grant at version until the given time; false when another has it or the version is
-	// old. The grant is returned as it is now.
-	Lease(ctx context.Context, owner agent.Owner, id string, version int64, until time.Time) (Grant, bool, error)
+	// Lease reserves the refresh of a grant at version for that long; false when another has it or the version is old. The
+	// grant is returned as it is now.
+	Lease(ctx context.Context, owner agent.Owner, id string, version int64, lease time.Duration) (Grant, bool, error)
 	// SaveRefresh replaces the tokens of a grant that is still at version; false when it is not.
 	SaveRefresh(ctx context.Context, version int64, g Grant) (bool, error)
 	// Release ends a lease without new tokens.
@@ -119,8 +120,12 @@ type Grant struct {
 	Scopes  []string
 	Access  []byte // encrypted
 	Refresh []byte // encrypted; empty when there is none
-	// Expires is zero when unknown.
+	// Expires is zero when unknown. It is by the clock of the process that got the tokens, and bound to them; what decides
+	// is Life.
 	Expires time.Time
+	// Life is how long the tokens were good for when they were stored, 0 when unknown; Age is how long ago that was.
+	Life time.Duration
+	Age  time.Duration
 	// Provider and Client are what the tokens came from; refreshes go there and nowhere else.
 	Provider     auth.Provider
 	Client       auth.Client

@@ -175,7 +175,7 @@ func (p *Player) Wait() {
 func (p *Player) Grant(request string) {
 	p.tb.Helper()
 	state := p.flow(request)
-	_, err := p.Store.StartExchange(p.tb.Context(), state, []byte("code"), "", time.Now().Add(time.Minute))
+	_, err := p.Store.StartExchange(p.tb.Context(), state, []byte("code"), "", time.Minute)
 	check(p.tb, err)
 	_, err = p.Store.Commit(p.tb.Context(), state, oauth.Grant{ID: p.id("grant"), Scopes: []string{"read"}, Access: []byte("sealed")})
 	check(p.tb, err)
