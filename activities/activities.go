@@ -29,8 +29,19 @@ type Listings interface {
 	Listing(ctx context.Context, row session.Session, id string) (toolset string, body []byte, err error)
 }
 
+// Inputs seals what servers want of people. Package auth/inputs has one.
+type Inputs interface {
+	Seal(r auth.Request, q auth.Question) ([]byte, error)
+	// Answers opens the question of an answered request, with every answer to it.
+	Answers(r auth.Request) (auth.Question, map[string]auth.InputAnswer, error)
+}
+
 // Requests opens and closes questions to people. See store.Ask for what an implementation must lock.
 type Requests interface {
+	// RequestOf returns a request of a session.
+	RequestOf(ctx context.Context, row session.Session, id string) (auth.Request, error)
+	// Answered returns the newest granted request of a slot in a session; false when there is none.
+	Answered(ctx context.Context, row session.Session, slot auth.Slot) (auth.Request, bool, error)
 	Ask(ctx context.Context, a session.Append, r auth.Request) (auth.Asked, error)
 	CloseRequest(ctx context.Context, row session.Session, id string) (auth.Status, error)
 }
@@ -41,7 +52,9 @@ type Config struct {
 	Definitions Definitions
 	Listings    Listings
 	Requests    Requests
-	Models      *models.Registry
+	// Inputs may be nil; then a server that wants something of a person is told to the model.
+	Inputs Inputs
+	Models *models.Registry
 	// Functions are the application's Go tools, Builtins those of Tarry.
 	Functions *tools.Registry
 	Builtins  *tools.Registry

@@ -25,12 +25,15 @@ type question struct {
 	parents      []string
 	acted        string
 	need         auth.Need
+	input        *auth.Question // for needs of auth.TypeInput
 }
 
 type asked struct{ auth.Asked }
 
 func (q asked) wire() wire.Asked {
-	return wire.Asked{Request: q.Request.ID, Asking: q.Event, Deadline: q.Request.Deadline}
+	return wire.Asked{
+		Request: q.Request.ID, Asking: q.Event, Deadline: q.Request.Deadline, Input: q.Request.Need.Type == auth.TypeInput,
+	}
 }
 
 // ask opens the request: row, event and mark are one transaction.
@@ -56,6 +59,12 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	if node.Wait.Deadline > 0 {
 		r.Deadline = a.Now().Add(node.Wait.Deadline).UTC().Truncate(time.Microsecond) // as a store keeps it
 	}
+	if q.input != nil {
+		if r.Need.Input, err = a.Inputs.Seal(r, *q.input); err != nil {
+			a.Slog.ErrorContext(ctx, "seal question", "session_id", t.row.ID, "err", err)
+			return asked{}, final("question cannot be kept")
+		}
+	}
 	config, err := a.authConfig(r)
 	if err != nil {
 		return asked{}, err
@@ -77,7 +86,11 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	}
 	a.fault(ctx, "ask.after")
 	if !out.Granted && !out.Denied {
-		a.Slog.InfoContext(ctx, "a login is needed", "request_id", out.Request.ID, "session_id", t.row.ID, "provider", q.need.Slot.Issuer, "tool", q.need.Tool)
+		what := "a login is needed"
+		if q.input != nil {
+			what = "a server wants input from a person"
+		}
+		a.Slog.InfoContext(ctx, what, "request_id", out.Request.ID, "session_id", t.row.ID, "provider", q.need.Slot.Issuer, "tool", q.need.Tool)
 	}
 	return asked{out}, nil
 }
@@ -97,7 +110,14 @@ func (a *Activities) authConfig(r auth.Request) (map[string]any, error) {
 			"scopes":           scopes,
 		}},
 	}
-	if r.Need.Type == string(agent.AuthOpenIDConnect) {
+	switch r.Need.Type {
+	case auth.TypeInput:
+		// ADK's clients open authUri whatever the scheme says; the page behind it is ours.
+		scheme["description"] = "The server of a tool asks for something before it goes on; the page says what."
+		scheme["flows"] = map[string]any{"authorizationCode": map[string]any{
+			"authorizationUrl": a.Link(r), "tokenUrl": a.Link(r), "scopes": scopes,
+		}}
+	case string(agent.AuthOpenIDConnect):
 		kind = string(agent.AuthOpenIDConnect)
 		scheme = map[string]any{
 			"type":                   kind,

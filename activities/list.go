@@ -33,6 +33,9 @@ func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.Lis
 	for range maxMeanwhile {
 		var scrub auth.Scrubber
 		found, err := a.list(ctx, t, in, def, &scrub)
+		if _, ok := required(err); ok && def.Lazy {
+			return a.saveListing(ctx, t, in, lazyListing(def), &scrub)
+		}
 		if need, ok := required(err); ok {
 			q.need = need.Need
 			asked, err := a.ask(ctx, t, q)
@@ -61,7 +64,7 @@ func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.Lis
 func (a *Activities) list(ctx context.Context, t *attempt, in wire.ListInput, def *agent.MCPToolset, scrub *auth.Scrubber) (listing, error) {
 	found, err := a.declarations(ctx, t, in, def, scrub)
 	if err == nil {
-		return listing{Tools: found}, nil
+		return listing{Tools: withoutConnect(def, found)}, nil
 	}
 	var told *tools.Error
 	_, asks := required(err)
@@ -89,14 +92,24 @@ func (a *Activities) declarations(ctx context.Context, t *attempt, in wire.ListI
 	return toolset.List(ctx) //nolint:wrapcheck // classified by the caller
 }
 
-func (a *Activities) saveListing(ctx context.Context, t *attempt, in wire.ListInput, found listing, scrub *auth.Scrubber) (wire.ListResult, error) {
+func (t *attempt) listID(toolset string) string { return t.id(wire.RoleEvent)[:8] + "-" + toolset }
+
+func (a *Activities) storeListing(ctx context.Context, t *attempt, toolset string, found listing, scrub *auth.Scrubber) (string, error) {
 	body, err := json.Marshal(found)
 	if err != nil {
-		return wire.ListResult{}, final("listing cannot be stored")
+		return "", final("listing cannot be stored")
 	}
-	id := t.id(wire.RoleEvent)[:8] + "-" + in.Toolset
-	if err := a.Listings.SaveListing(ctx, t.row, t.row.WorkflowID+" "+id, in.Toolset, []byte(scrub.Scrub(string(body)))); err != nil {
-		return wire.ListResult{}, a.failed(ctx, "store listing", err)
+	id := t.listID(toolset)
+	if err := a.Listings.SaveListing(ctx, t.row, t.row.WorkflowID+" "+id, toolset, []byte(scrub.Scrub(string(body)))); err != nil {
+		return "", a.failed(ctx, "store listing", err)
+	}
+	return id, nil
+}
+
+func (a *Activities) saveListing(ctx context.Context, t *attempt, in wire.ListInput, found listing, scrub *auth.Scrubber) (wire.ListResult, error) {
+	id, err := a.storeListing(ctx, t, in.Toolset, found, scrub)
+	if err != nil {
+		return wire.ListResult{}, err
 	}
 	if in.Answered != "" {
 		done := t.append()

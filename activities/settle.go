@@ -15,7 +15,16 @@ import (
 func publicName(name string) string { return name[strings.LastIndex(name, ".")+1:] }
 
 // settled is what a model hears of a call that did not run to its end.
-func settled(reason string) string {
+func settled(reason, needType string) string {
+	input := needType == auth.TypeInput
+	switch {
+	case input && reason == wire.ReasonDenied:
+		return "The person did not do what the tool's server asked for. Do not call it again now; say what you could not do."
+	case input && reason == wire.ReasonExpired:
+		return "Nobody did what the tool's server asked for before the deadline, so the tool could not run. Say what you could not do."
+	case input && reason == wire.ReasonRefused:
+		return "The tool's server goes on asking for input, although it was given several times."
+	}
 	switch reason {
 	case wire.ReasonDenied:
 		return "The person did not allow the login that this tool needs. Do not call it again now; say what you could not do."
@@ -44,7 +53,7 @@ func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.Sett
 		}
 		out.Event = call.Answer
 		if call.Answer == "" {
-			e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": settled(in.Reason)})
+			e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": settled(in.Reason, a.needType(ctx, t, in.Request))})
 			add.Events, add.Answers, out.Event = []session.NewEvent{e}, map[string]string{call.ID: e.ID}, e.ID
 		}
 	}
@@ -52,6 +61,18 @@ func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.Sett
 		return out, a.failed(ctx, "settle call", err)
 	}
 	return out, nil
+}
+
+// needType says what a request asked for; a request that cannot be found counts as a login.
+func (a *Activities) needType(ctx context.Context, t *attempt, request string) string {
+	if request == "" {
+		return ""
+	}
+	r, err := a.Requests.RequestOf(ctx, t.row, request)
+	if err != nil {
+		return ""
+	}
+	return r.Need.Type
 }
 
 // Mirror writes the run's status to the store, where clients read it. It is a local activity.

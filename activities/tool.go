@@ -37,7 +37,7 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	}
 	if call.Answer != "" {
 		out, err = a.answered(ctx, t, call.Answer)
-		return out, false, err
+		return a.listed(ctx, t, call, out), false, err
 	}
 	if call.Started && !call.Idempotent {
 		out, err = a.answer(ctx, t, in, call, outcomeUnknown())
@@ -48,7 +48,10 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	result, err := a.runTool(ctx, t, call, &scrub)
 	a.fault(ctx, "tool.ran")
 	if need, ok := required(err); ok {
-		return a.askFor(ctx, t, in, call, need.Need)
+		return a.askFor(ctx, t, in, call, question{need: need.Need})
+	}
+	if input, ok := inputRequired(err); ok && a.Inputs != nil {
+		return a.askFor(ctx, t, in, call, inputQuestion(t, call, input))
 	}
 	if err != nil {
 		if result, err = a.toolFailed(ctx, t, call, err, &scrub); err != nil {
@@ -57,17 +60,16 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	}
 	out, err = a.answer(ctx, t, in, call, a.clean(result, &scrub))
 	a.fault(ctx, "tool.stored")
-	return out, false, err
+	return a.listed(ctx, t, call, out), false, err
 }
 
 // askFor gives the call's mark back first: it did not run, and a crash from here on must not make its outcome unknown.
-func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, call session.Call, need auth.Need) (out wire.ToolResult, repeat bool, err error) {
+func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, call session.Call, q question) (out wire.ToolResult, repeat bool, err error) {
 	if err := a.Log.ReleaseCall(ctx, t.row, call.ID); err != nil {
 		return out, false, a.failed(ctx, "release call", err)
 	}
-	asked, err := a.ask(ctx, t, question{
-		agent: call.Agent, call: call.ID, functionCall: call.ID, parents: parents(call), acted: in.Answered, need: need,
-	})
+	q.agent, q.call, q.functionCall, q.parents, q.acted = call.Agent, call.ID, call.ID, parents(call), in.Answered
+	asked, err := a.ask(ctx, t, q)
 	switch {
 	case err != nil:
 		return out, false, err
@@ -78,7 +80,7 @@ func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, 
 		if asked.Request.Status == auth.StatusExpired {
 			reason = wire.ReasonExpired
 		}
-		out, err = a.answer(ctx, t, in, call, failure(settled(reason)))
+		out, err = a.answer(ctx, t, in, call, failure(settled(reason, asked.Request.Need.Type)))
 		out.Denied = true
 		return out, false, err
 	}
@@ -121,6 +123,12 @@ func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call,
 	if err != nil {
 		return result, err //nolint:wrapcheck // classified by the caller
 	}
+	if def.Lazy && call.Name == connectTool(def) {
+		return a.connect(ctx, t, def, toolset, scrub)
+	}
+	if c.Resume, err = a.resume(ctx, t, call, scrub); err != nil {
+		return result, err
+	}
 	return toolset.Call(ctx, c) //nolint:wrapcheck // classified by the caller
 }
 
@@ -146,6 +154,8 @@ func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Ca
 	var told *tools.Error
 	harmless := errors.Is(err, tools.ErrNotExecuted) || errors.Is(err, auth.ErrUnavailable)
 	switch {
+	case errors.As(err, new(*tools.InputRequiredError)):
+		return failure("The tool wants input from a person, which cannot be asked for here."), nil
 	case errors.As(err, &told):
 		if told.Cause != nil {
 			cause = scrub.Scrub(told.Cause.Error())

@@ -1,6 +1,10 @@
 package auth
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"tarry/agent"
+)
 
 // TypeInput is the type of a [Need] that is no login: a server wants something else of the person before it goes on with a
 // call (MCP elicitation).
@@ -50,4 +54,9 @@ type Question struct {
 	Plain bool `json:"plain,omitempty"`
 	// Answers are those that need no person; they go back together with the person's.
 	Answers map[string]InputAnswer `json:"answers,omitempty"`
+}
+
+// InputSlot is where the questions of one call live. No grant is ever in it, and no two calls share one.
+func InputSlot(owner agent.Owner, server, call string) Slot {
+	return Slot{Owner: owner, Issuer: TypeInput, Resource: server, Client: "call:" + call}
 }

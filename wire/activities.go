@@ -44,6 +44,8 @@ type Asked struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Denied says that the same login was refused in this invocation: nobody is asked again.
 	Denied bool `json:"denied,omitempty"`
+	// Input says that a server wants something else of the person than a login.
+	Input bool `json:"input,omitempty"`
 }
 
 // ModelInput is the input of [ActivityCallModel].
@@ -86,6 +88,9 @@ type ToolResult struct {
 	Escalate bool `json:"escalate,omitempty"`
 	// Final says that no model call follows (ADK's skip_summarization).
 	Final bool `json:"final,omitempty"`
+	// Toolset was listed by the call, and List names the listing: its tools are there from the next model call on.
+	Toolset string `json:"toolset,omitempty"`
+	List    string `json:"list,omitempty"`
 }
 
 // CloseInput is the input of [ActivityClose].

@@ -36,7 +36,9 @@ type State string
 const (
 	StateRunning           State = "running"
 	StateWaitingCredential State = "waiting_credential"
-	StateIdle              State = "idle"
+	// StateWaitingInput: servers want something of the person, and no login is waited for.
+	StateWaitingInput State = "waiting_input"
+	StateIdle         State = "idle"
 )
 
 // Status answers [QueryStatus].

@@ -13,6 +13,9 @@ import (
 // down.
 const maxAsked = 3
 
+// maxInputs bounds how often one call may ask for something else: a form may have several steps.
+const maxInputs = 10
+
 type batchResult struct{ escalate, final bool }
 
 // batch runs the calls of one model answer side by side. A call that waits for a login holds up nothing but the next
@@ -62,7 +65,7 @@ func (s *session) batch(ctx workflow.Context, calls []wire.Call) (batchResult, e
 // call runs one tool call to its response: run, wait for a login if it asks for one, run again with the same call id.
 func (s *session) call(ctx workflow.Context, c wire.Call) (wire.ToolResult, error) {
 	in := wire.ToolInput{Call: c.ID}
-	for asked := 0; ; asked++ {
+	for asked, inputs := 0, 0; ; {
 		out, err := callTool(s.activityCtx(ctx), c.Tool, in)
 		switch {
 		case temporal.IsCanceledError(err):
@@ -74,9 +77,14 @@ func (s *session) call(ctx workflow.Context, c wire.Call) (wire.ToolResult, erro
 			s.carry.Invocation.Denied = true
 			return out, nil
 		case out.Request == "":
+			s.listed(out)
 			return out, nil
-		case asked >= maxAsked:
+		case asked >= maxAsked || inputs >= maxInputs:
 			return s.settle(ctx, c, out.Request, wire.ReasonRefused)
+		case out.Input:
+			inputs++
+		default:
+			asked++
 		}
 		outcome, err := s.await(ctx, out.Asked)
 		if err != nil {
@@ -87,6 +95,13 @@ func (s *session) call(ctx workflow.Context, c wire.Call) (wire.ToolResult, erro
 			return s.settle(ctx, c, out.Request, reason(outcome))
 		}
 		in.Answered = out.Request
+	}
+}
+
+// listed puts a toolset that a call has connected into the next model call.
+func (s *session) listed(out wire.ToolResult) {
+	if inv := s.carry.Invocation; out.List != "" && inv != nil {
+		inv.Lists[out.Toolset] = out.List
 	}
 }
 

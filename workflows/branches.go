@@ -11,6 +11,7 @@ import (
 type branches struct {
 	active  int // that can run or wait
 	waiting int // that wait
+	inputs  int // that wait for something else than a login
 }
 
 // fork replaces the calling thread by n.
@@ -27,11 +28,15 @@ func (s *session) leave(ctx workflow.Context) {
 // mirror tells the store once nothing but waits is left. Running again needs no telling: the activity that acts on the
 // outcome writes it.
 func (s *session) mirror(ctx workflow.Context) {
-	if ctx.Err() != nil || s.branch.waiting < s.branch.active || s.state == wire.StateWaitingCredential {
+	state := wire.StateWaitingCredential
+	if s.branch.inputs == s.branch.waiting {
+		state = wire.StateWaitingInput
+	}
+	if ctx.Err() != nil || s.branch.waiting < s.branch.active || s.state == state {
 		return
 	}
-	s.setState(ctx, wire.StateWaitingCredential)
-	if err := callMirror(ctx, wire.MirrorInput{State: wire.StateWaitingCredential}); err != nil {
+	s.setState(ctx, state)
+	if err := callMirror(ctx, wire.MirrorInput{State: state}); err != nil {
 		s.log.Warn("mirror status", "err", err)
 	}
 }

@@ -11,11 +11,11 @@ import (
 // answers without a call. Between two model calls lies the turn boundary at which a run may continue as new.
 func (s *session) llm(ctx workflow.Context, n agent.Node) (escalate bool, err error) {
 	s.agent = n.Name
-	lists, err := s.lists(ctx, n)
-	if err != nil {
-		return false, err
-	}
 	for {
+		lists, err := s.lists(ctx, n)
+		if err != nil {
+			return false, err
+		}
 		if s.due(ctx) {
 			return false, errContinue
 		}

@@ -67,8 +67,12 @@ func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, e
 	answer := s.waits.future(ctx, asked.Request)
 	s.branch.waiting++
 	defer func() { s.branch.waiting-- }()
+	if asked.Input {
+		s.branch.inputs++
+		defer func() { s.branch.inputs-- }()
+	}
 	if !answer.IsReady() {
-		s.log.Info("waiting for a login", "request_id", asked.Request)
+		s.log.Info("waiting for a person", "request_id", asked.Request, "input", asked.Input)
 		s.mirror(ctx)
 	}
 	outcome, err := s.answer(ctx, asked, answer)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tarry/auth/discovery"
+	"tarry/auth/inputs"
 	"tarry/auth/oauth"
 	"tarry/auth/vault"
 	"tarry/internal/safehttp"
@@ -48,6 +49,7 @@ type Parts struct {
 	Vault  *vault.Vault
 	HTTP   *safehttp.Client
 	Logins *oauth.Service
+	Inputs *inputs.Service
 	// UserKey keeps users out of workflow ids.
 	UserKey []byte
 }
@@ -119,7 +121,10 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up logins: %w", err)
 	}
-	return &Parts{Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key}, nil
+	return &Parts{
+		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key,
+		Inputs: &inputs.Service{Store: s, Vault: v, Wake: c.Wake, Log: c.Log},
+	}, nil
 }
 
 // Close closes the store and idle connections.

@@ -1,0 +1,53 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tarry/auth"
+	"tarry/session"
+	"tarry/tools"
+)
+
+// inputRequired finds the typed error of a server that wants something of a person.
+func inputRequired(err error) (*tools.InputRequiredError, bool) {
+	var e *tools.InputRequiredError
+	ok := errors.As(err, &e)
+	return e, ok
+}
+
+// inputQuestion asks on behalf of one call: whatever it is about, no other call is served by the answer.
+func inputQuestion(t *attempt, call session.Call, e *tools.InputRequiredError) question {
+	n := auth.Need{Type: auth.TypeInput, Key: "tarry_" + auth.TypeInput + "_" + call.ID, Tool: call.Name, Toolset: call.Toolset}
+	if def := t.def.Toolset(call.Toolset); def != nil {
+		n.Server = def.URL
+	}
+	n.Slot = auth.InputSlot(t.row.Owner, n.Server, call.ID)
+	return question{need: n, input: &auth.Question{Inputs: e.Inputs, State: e.State, Plain: e.Plain, Answers: e.Answers}}
+}
+
+// resume finds what a person did for a call that asked before. It is found in the store, not in the input: a login may
+// have come between the answer and the call.
+func (a *Activities) resume(ctx context.Context, t *attempt, call session.Call, scrub *auth.Scrubber) (*tools.Resume, error) {
+	if call.Asking == "" || a.Inputs == nil {
+		return nil, nil //nolint:nilnil // nobody was asked
+	}
+	server := ""
+	if def := t.def.Toolset(call.Toolset); def != nil {
+		server = def.URL
+	}
+	r, ok, err := a.Requests.Answered(ctx, t.row, auth.InputSlot(t.row.Owner, server, call.ID))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", tools.ErrNotExecuted, err)
+	case !ok:
+		return nil, nil //nolint:nilnil // it was asked for a login
+	}
+	q, answers, err := a.Inputs.Answers(r)
+	if err != nil {
+		return nil, &tools.Error{Message: "What the person answered cannot be read.", Cause: err}
+	}
+	scrub.Add(auth.NewSecret(q.State))
+	return &tools.Resume{State: q.State, Answers: answers}, nil
+}
