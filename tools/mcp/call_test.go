@@ -93,7 +93,7 @@ func TestHTTPFailures(t *testing.T) {
 		"400 JSON-RPC":     {answer(400, "application/json", rpc(-32602, "bad params")), "bad params", nil},
 		"not MCP":          {answer(200, "text/html", "<h1>BODY"), "no answer", tools.ErrUnknown},
 		"stream cut":       {answer(200, "text/event-stream", ": hello\n\n"), "no answer", tools.ErrUnknown},
-		"URL elicitation":  {answer(400, "application/json", rpc(-32042, "BODY")), "not supported yet", nil},
+		"URL elicitation":  {answer(400, "application/json", rpc(-32042, "BODY")), "names none", nil},
 		"connection reset": {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "connection failed", tools.ErrUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,7 @@ type conn struct {
 	mu      sync.Mutex
 	session *session
 	closed  bool
+	running map[string]int // calls by the model's name of their tool
 }
 
 // session is a live MCP session.
@@ -47,7 +48,7 @@ type session struct {
 }
 
 func newConn(o *Opener, k key, def *agent.MCPToolset) *conn {
-	return &conn{opener: o, key: k, def: def, dialing: make(chan struct{}, 1)}
+	return &conn{opener: o, key: k, def: def, dialing: make(chan struct{}, 1), running: map[string]int{}}
 }
 
 func (c *conn) unidle() {
@@ -124,7 +125,7 @@ func (c *conn) connect(a *attempt) (*session, error) {
 	}
 	unhook := context.AfterFunc(a.ctx, func() { giveUp(context.Cause(a.ctx)) })
 	stop := a.within(c.timeout(), func() { giveUp(errSilent) })
-	cs, err := c.opener.client.Connect(context.WithValue(ctx, attemptKey{}, a), wire, nil)
+	cs, err := c.client().Connect(context.WithValue(ctx, attemptKey{}, a), wire, nil)
 	stop()
 	unhook()
 	s := &session{ClientSession: cs, http: t, cancel: cancel}
@@ -214,10 +215,14 @@ func (c *conn) resolve(ctx context.Context, templates map[string]agent.SecretTem
 	return out, nil
 }
 
-// clean takes the definition's secrets out of what a server made the model hear of.
+// clean takes the definition's secrets out of what a server made the model, or a person, hear of.
 func (c *conn) clean(err error) error {
 	var told *tools.Error
-	if !errors.As(err, &told) {
+	var asked *tools.InputRequiredError
+	switch {
+	case errors.As(err, &asked):
+		return c.cleanInputs(asked)
+	case !errors.As(err, &told):
 		return err // of a fixed vocabulary
 	}
 	out := &tools.Error{Message: c.secrets.Scrub(told.Message), Cause: told.Cause}
@@ -225,6 +230,21 @@ func (c *conn) clean(err error) error {
 		if text := told.Cause.Error(); c.secrets.Scrub(text) != text {
 			out.Cause = errors.New(c.secrets.Scrub(text))
 		}
+	}
+	return out
+}
+
+// cleanInputs refuses where something else than the server's would come out.
+func (c *conn) cleanInputs(asked *tools.InputRequiredError) error {
+	out := &tools.InputRequiredError{State: asked.State, Plain: asked.Plain}
+	told := c.secrets.Scrub(asked.State) != asked.State
+	for _, in := range asked.Inputs {
+		told = told || c.secrets.Scrub(in.URL) != in.URL || c.secrets.Scrub(in.Key) != in.Key || c.secrets.Scrub(string(in.Schema)) != string(in.Schema)
+		in.Message = c.secrets.Scrub(in.Message)
+		out.Inputs = append(out.Inputs, in)
+	}
+	if told {
+		return tools.Errorf("toolset %s: the server asks a person for input and repeats a secret of the definition in it", c.def.Name)
 	}
 	return out
 }

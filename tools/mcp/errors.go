@@ -23,6 +23,7 @@ var ErrClosed = errors.New("mcp: closed")
 var (
 	errSilent        = errors.New("no answer in time")
 	errTooLarge      = errors.New("answer is too large")
+	errBusy          = errors.New("the server is busy")
 	errSessionGone   = errors.New("session is gone")
 	errOtherOrigin   = errors.New("the server names an address of another origin")
 	errNoBroker      = errors.New("the server wants a login and none can be made here")
@@ -42,7 +43,7 @@ func (e *statusError) Error() string {
 
 // failure says what an attempt's end means; what names the server's tool. stale says that nothing was executed and that a
 // new session may well work.
-func failure(a *attempt, s *session, what string, err error) (stale bool, _ error) {
+func (t *toolset) failure(a *attempt, s *session, what string, err error) (stale bool, _ error) {
 	o, calling, refused := a.result()
 	var wire *jsonrpc.Error
 	var blocked *safehttp.BlockedError
@@ -59,7 +60,7 @@ func failure(a *attempt, s *session, what string, err error) (stale bool, _ erro
 	case s.lost(o):
 		return true, fmt.Errorf("%s: the server does not know the session: %w", what, tools.ErrNotExecuted)
 	case o.wire != nil && (o.status/100 == 4 || o.status == http.StatusInternalServerError):
-		return false, protocolError(what, o.wire)
+		return false, t.protocolError(what, o.wire)
 	case o.status != 0 && o.status/100 != 2:
 		return false, statusFailure(what, o.status, o.doubt(calling))
 	case errors.Is(err, sdk.ErrConnectionClosed):
@@ -68,8 +69,12 @@ func failure(a *attempt, s *session, what string, err error) (stale bool, _ erro
 		return false, tools.Errorf("%s: %s", what, errTooLarge.Error())
 	case o.fault != nil:
 		return false, fmt.Errorf("%s: %s: %w", what, faultText(o.fault), o.doubt(calling))
+	case errors.Is(err, errBusy):
+		return false, fmt.Errorf("%s: %w: %w", what, errBusy, tools.ErrNotExecuted)
+	case err != nil && strings.Contains(err.Error(), "unsupported InputRequest method"): // go-sdk gives it no type
+		return false, tools.Errorf("%s: the server wants input of an unknown kind, which is not offered here", what)
 	case errors.As(err, &wire) && wire.Message != "rejected by transport": // go-sdk's own error has the server's type
-		return false, protocolError(what, wire)
+		return false, t.protocolError(what, wire)
 	default:
 		return false, fmt.Errorf("%s: no answer: %w", what, o.doubt(calling))
 	}
@@ -118,10 +123,10 @@ func statusFailure(what string, status int, doubt error) error {
 	}
 }
 
-// protocolError tells the model a JSON-RPC error.
-func protocolError(what string, wire *jsonrpc.Error) error {
+// protocolError tells the model a JSON-RPC error, unless it is a request for a person.
+func (t *toolset) protocolError(what string, wire *jsonrpc.Error) error {
 	if wire.Code == sdk.CodeURLElicitationRequired {
-		return tools.Errorf("%s: the tool asks a person to visit a URL first (URL elicitation), which is not supported yet", what)
+		return t.elicited(what, wire)
 	}
 	return tools.Errorf("%s: error %d: %s", what, wire.Code, cut(wire.Message, maxText))
 }

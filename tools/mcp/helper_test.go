@@ -276,6 +276,11 @@ func newCounted(t *testing.T, change ...func(*mcp.Config)) (*mcp.Opener, *socket
 	return o, all
 }
 
+// fixedSecret resolves every reference to the same.
+func fixedSecret(value string) func(context.Context, agent.Source) (auth.Secret, error) {
+	return func(context.Context, agent.Source) (auth.Secret, error) { return auth.NewSecret(value), nil }
+}
+
 func alice() agent.Owner { return agent.Owner{App: "app", User: "alice"} }
 
 func definition(url string, change ...func(*agent.MCPToolset)) *agent.MCPToolset {

@@ -109,14 +109,3 @@ func TestArgumentsInHeaders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "eu", text(t, res))
 }
-
-func TestInputRequired(t *testing.T) {
-	t.Parallel()
-	url := serve(t, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": &sdk.ElicitParams{Mode: "url", Message: "go", URL: "https://x.example"}}, RequestState: "s"}, nil
-	}, &sdk.Tool{Name: "echo"})
-	_, err := open(t, newOpener(t), definition(url), alice(), nil).Call(t.Context(), echoCall("c", "x"))
-	var told *tools.Error
-	require.ErrorAs(t, err, &told)
-	require.Contains(t, told.Message, "not supported yet")
-}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/tools"
@@ -16,8 +14,7 @@ import (
 
 // Opener opens MCP toolsets and keeps their connections. Safe for concurrent use.
 type Opener struct {
-	cfg    Config
-	client *sdk.Client
+	cfg Config
 	// life ends with Close, and with it every attempt.
 	life  context.Context
 	end   context.CancelFunc
@@ -44,11 +41,6 @@ func New(cfg Config) (*Opener, error) {
 		return nil, err
 	}
 	o := &Opener{cfg: cfg, conns: map[key]*conn{}}
-	o.client = sdk.NewClient(&sdk.Implementation{Name: cfg.ClientName, Version: cfg.ClientVersion}, &sdk.ClientOptions{
-		// No roots, sampling or elicitation: all of them need somebody at the other end of a live session.
-		Capabilities:   &sdk.ClientCapabilities{},
-		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
-	})
 	o.life, o.end = context.WithCancel(context.Background())
 	return o, nil
 }

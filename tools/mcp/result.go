@@ -11,9 +11,6 @@ import (
 
 // result has the shape of ADK's: the CallToolResult as it is, with isError always there and the metadata as "meta".
 func result(what string, res *sdk.CallToolResult) (tools.Result, error) {
-	if res.NeedsInput() {
-		return tools.Result{}, tools.Errorf("%s: the tool asks a person for input (elicitation), which is not supported yet", what)
-	}
 	raw, err := json.Marshal(res)
 	if err != nil {
 		return tools.Result{}, &tools.Error{Message: what + ": its result cannot be shown", Cause: fmt.Errorf("encode result: %w", err)}

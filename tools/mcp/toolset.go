@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,15 +8,10 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/tools"
 )
-
-// idempotencyKey is the metadata field in which a server finds the call's id. It is the same in every attempt.
-const idempotencyKey = "tarry/idempotencyKey"
 
 // toolset serves one attempt of one activity.
 type toolset struct {
@@ -43,49 +37,6 @@ func (t *toolset) List(ctx context.Context) ([]tools.Declaration, error) {
 			out[i].Parameters = json.RawMessage(c.secrets.Scrub(string(d.Parameters)))
 			out[i].Response = json.RawMessage(c.secrets.Scrub(string(d.Response)))
 		}
-		return err
-	})
-	return out, err
-}
-
-// Call implements [tools.Toolset].
-func (t *toolset) Call(ctx context.Context, call tools.Call) (tools.Result, error) {
-	name, ok := t.original(call.Name)
-	if !ok {
-		return tools.Result{}, tools.Errorf("toolset %s has no tool %q", t.def.Name, cut(call.Name, 128))
-	}
-	args := call.Args
-	if trimmed := bytes.TrimSpace(args); len(trimmed) == 0 || string(trimmed) == "null" {
-		args = json.RawMessage("{}")
-	}
-	var out tools.Result
-	what := fmt.Sprintf("tool %s", cut(call.Name, 128))
-	err := t.do(ctx, call.Name, what, func(a *attempt, c *conn, s *session) error {
-		ctx, _, release := a.requests(ctx)
-		defer release()
-		a.begin()
-		if s.http == nil {
-			// A process has no transport of ours to tell; a closed connection is told apart by its error.
-			a.note(func(o *outcome) { o.sent = true })
-		}
-		params := func() *sdk.CallToolParams {
-			return &sdk.CallToolParams{Meta: sdk.Meta{idempotencyKey: call.ID}, Name: name, Arguments: args}
-		}
-		res, err := s.CallTool(ctx, params())
-		if o, _, _ := a.result(); err != nil && o.wire != nil && o.wire.Code == sdk.CodeHeaderMismatch {
-			// The server wants arguments in headers, and this session has not seen the listing that says which.
-			a.begin()
-			if _, lerr := list(ctx, s, t.def, t.opener.cfg.Log); lerr != nil {
-				return lerr
-			}
-			a.begin()
-			res, err = s.CallTool(ctx, params())
-		}
-		if err != nil {
-			return fmt.Errorf("call: %w", err)
-		}
-		out, err = result(what, res)
-		out.Response, _ = c.secrets.ScrubValue(out.Response).(map[string]any)
 		return err
 	})
 	return out, err
@@ -124,8 +75,9 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 	}
 	_, _, refused := a.result()
 	var told *tools.Error
-	if refused == nil && errors.As(err, &told) {
-		return false, c.clean(told) // what a result means
+	var asked *tools.InputRequiredError
+	if refused == nil && (errors.As(err, &told) || errors.As(err, &asked)) {
+		return false, c.clean(err) // what a result means
 	}
 	if o, calling, _ := a.result(); calling && o.sent && s.http != nil && a.canceled() {
 		// The session must not be closed before the server was told.
@@ -139,7 +91,7 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 			}()
 		}
 	}
-	stale, err = failure(a, s, what, err)
+	stale, err = t.failure(a, s, what, err)
 	if s != nil && (stale || errors.Is(refused, errStaticRefused)) {
 		c.drop(s, stale)
 	}

@@ -1,0 +1,85 @@
+package mcp
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tarry/tools"
+)
+
+// client makes the connection's client. Roots and sampling are not offered.
+func (c *conn) client() *sdk.Client {
+	cfg := c.opener.cfg
+	elicitation := &sdk.ElicitationCapabilities{URL: &sdk.URLElicitationCapabilities{}}
+	if c.def.AcceptDefaults {
+		elicitation.Form = &sdk.FormElicitationCapabilities{}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: cfg.ClientName, Version: cfg.ClientVersion}, &sdk.ClientOptions{
+		Capabilities:       &sdk.ClientCapabilities{Elicitation: elicitation},
+		ElicitationHandler: c.elicit,
+		MultiRoundTrip:     &sdk.MultiRoundTripOptions{Disabled: true}, // it would ask within the call
+	})
+	client.AddSendingMiddleware(offerForms)
+	return client
+}
+
+// offerForms tells servers of revision 2026-07-28 that forms are possible always: they get their answer with a repeated
+// call, which may come days later. Older ones wait for it in a live session, where nobody answers but defaults.
+func offerForms(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		switch method {
+		case "server/discover", "tools/list", "tools/call":
+			// Only the new revision says in each request what the client can do.
+			if meta := req.GetParams().GetMeta(); meta[sdk.MetaKeyClientCapabilities] != nil {
+				// A map: sdk.ClientCapabilities would be written with "roots", which is not offered.
+				meta[sdk.MetaKeyClientCapabilities] = map[string]any{"elicitation": map[string]any{"form": struct{}{}, "url": struct{}{}}}
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// elicit answers a server that asks within a call and waits. A person cannot be waited for like that: the session would
+// have to outlive this process.
+func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	action := tools.InputCancel
+	var content map[string]any
+	if req.Params.Mode != tools.InputURL && c.def.AcceptDefaults {
+		action = tools.InputDecline
+		if raw, err := schema(req.Params.RequestedSchema); err == nil {
+			if filled, ok := defaults(raw); ok {
+				action, content = tools.InputAccept, filled
+			}
+		}
+	}
+	mode := req.Params.Mode
+	if mode != tools.InputURL {
+		mode = tools.InputForm
+	}
+	c.opener.cfg.Log.InfoContext(ctx, "mcp server asked for input within a call", "toolset", c.def.Name, "tools", c.tools(), "mode", mode, "answer", action)
+	return &sdk.ElicitResult{Action: action, Content: content}, nil
+}
+
+// run counts a call of tool until the returned function is called. A live request does not say for which call it is.
+func (c *conn) run(tool string) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[tool]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.running[tool]--; c.running[tool] == 0 {
+			delete(c.running, tool)
+		}
+	}
+}
+
+// tools are those with a running call.
+func (c *conn) tools() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.running))
+}
