@@ -7,68 +7,142 @@ import (
 
 // Problems lists what is wrong with an authorization definition; Agent is left empty.
 func (a *Auth) Problems() []FieldError {
-	var out []FieldError
-	add := func(field, format string, args ...any) {
-		out = append(out, FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
-	}
+	p := &authProblems{Auth: a}
 	switch a.Type {
 	case AuthOAuth2:
-		if a.AuthorizationURL == "" {
-			add("auth_scheme.flows.authorizationCode.authorizationUrl", "missing")
-		}
-		if a.TokenURL == "" {
-			add("auth_scheme.flows.authorizationCode.tokenUrl", "missing")
-		}
-		if a.AuthorizationURL != "" && !webURL(a.AuthorizationURL) {
-			add("auth_scheme.flows.authorizationCode.authorizationUrl", "not an http(s) URL without user name and password")
-		}
-		if a.TokenURL != "" && !webURL(a.TokenURL) {
-			add("auth_scheme.flows.authorizationCode.tokenUrl", "not an http(s) URL without user name and password")
-		}
+		p.oauth2()
 	case AuthOpenIDConnect:
-		if a.Issuer == "" && (a.AuthorizationURL == "" || a.TokenURL == "") {
-			add("auth_scheme", "give authorization_endpoint and token_endpoint, or an issuer to discover them from")
-		}
-		if a.AuthorizationURL != "" && !webURL(a.AuthorizationURL) {
-			add("auth_scheme.authorization_endpoint", "not an http(s) URL without user name and password")
-		}
-		if a.TokenURL != "" && !webURL(a.TokenURL) {
-			add("auth_scheme.token_endpoint", "not an http(s) URL without user name and password")
-		}
+		p.openID()
 	case AuthMCP:
 		if a.AuthorizationURL != "" || a.TokenURL != "" {
-			add("auth_scheme", "an MCP server's endpoints are discovered; leave them out or use type oauth2")
+			p.add("auth_scheme", "an MCP server's endpoints are discovered; leave them out or use type oauth2")
 		}
 	default:
-		add("auth_scheme.type", "%q is not one of oauth2, openIdConnect", a.Type)
+		p.add("auth_scheme.type", "%q is not one of oauth2, openIdConnect", a.Type)
 	}
-	if _, err := a.ClientSecret.Parse(); err == nil && a.Type == AuthMCP && a.ClientID != "" && a.Issuer == "" {
-		add("tarry.issuer", "missing; a client with a secret is bound to one issuer, or any server could be sent the secret")
+	p.client()
+	p.method()
+	p.grant()
+	p.relaxed()
+	if extra := beyond(a.Scopes, a.MaxScopes); len(a.MaxScopes) > 0 && len(extra) > 0 {
+		p.add("scopes", "%s not in max_scopes", strings.Join(extra, " "))
 	}
-	if a.Type != AuthMCP && a.ClientID == "" {
-		add("auth_credential.oauth2.client_id", "missing; register a client at the provider")
+	return p.found
+}
+
+type authProblems struct {
+	*Auth
+
+	found []FieldError
+}
+
+func (p *authProblems) add(field, format string, args ...any) {
+	p.found = append(p.found, FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
+}
+
+const noWebURL = "not an http(s) URL without user name and password"
+
+func (p *authProblems) oauth2() {
+	flow := "auth_scheme.flows.authorizationCode"
+	if p.Grant == GrantClientCredentials {
+		flow = "auth_scheme.flows.clientCredentials"
+		if p.AuthorizationURL != "" {
+			p.add(flow+".authorizationUrl", "client credentials ask nobody; remove it")
+		}
+	} else {
+		p.endpoint(flow+".authorizationUrl", p.AuthorizationURL)
 	}
-	if a.ClientSecret != "" && a.ClientID == "" && a.Type == AuthMCP {
-		add("auth_credential.oauth2.client_id", "missing; a client secret belongs to a registered client")
+	p.endpoint(flow+".tokenUrl", p.TokenURL)
+}
+
+func (p *authProblems) endpoint(field, url string) {
+	switch {
+	case url == "":
+		p.add(field, "missing")
+	case !webURL(url):
+		p.add(field, noWebURL)
 	}
-	if a.ClientSecret != "" {
-		if _, err := a.ClientSecret.Parse(); err != nil {
-			add("auth_credential.oauth2.client_secret", "%v", err)
+}
+
+func (p *authProblems) openID() {
+	if p.Issuer == "" && (p.AuthorizationURL == "" || p.TokenURL == "") {
+		p.add("auth_scheme", "give authorization_endpoint and token_endpoint, or an issuer to discover them from")
+	}
+	if p.AuthorizationURL != "" && !webURL(p.AuthorizationURL) {
+		p.add("auth_scheme.authorization_endpoint", noWebURL)
+	}
+	if p.TokenURL != "" && !webURL(p.TokenURL) {
+		p.add("auth_scheme.token_endpoint", noWebURL)
+	}
+}
+
+func (p *authProblems) client() {
+	if _, err := p.ClientSecret.Parse(); err == nil && p.Type == AuthMCP && p.ClientID != "" && p.Issuer == "" {
+		p.add("tarry.issuer", "missing; a client with a secret is bound to one issuer, or any server could be sent the secret")
+	}
+	if p.Type != AuthMCP && p.ClientID == "" {
+		p.add("auth_credential.oauth2.client_id", "missing; register a client at the provider")
+	}
+	if p.ClientSecret != "" && p.ClientID == "" && p.Type == AuthMCP {
+		p.add("auth_credential.oauth2.client_id", "missing; a client secret belongs to a registered client")
+	}
+	if p.ClientSecret != "" {
+		if _, err := p.ClientSecret.Parse(); err != nil {
+			p.add("auth_credential.oauth2.client_secret", "%v", err)
 		}
 	}
-	switch a.ClientAuth {
+}
+
+func (p *authProblems) method() {
+	switch p.ClientAuth {
 	case "", "none":
 	case "client_secret_basic", "client_secret_post":
-		if a.ClientSecret == "" {
-			add("auth_credential.oauth2.client_secret", "missing; token_endpoint_auth_method %s sends it", a.ClientAuth)
+		if p.ClientSecret == "" {
+			p.add("auth_credential.oauth2.client_secret", "missing; token_endpoint_auth_method %s sends it", p.ClientAuth)
 		}
 	default:
-		add("auth_credential.oauth2.token_endpoint_auth_method", "%q is not one of client_secret_basic, client_secret_post, none", a.ClientAuth)
+		p.add("auth_credential.oauth2.token_endpoint_auth_method", "%q is not one of client_secret_basic, client_secret_post, none", p.ClientAuth)
 	}
-	if extra := beyond(a.Scopes, a.MaxScopes); len(a.MaxScopes) > 0 && len(extra) > 0 {
-		add("scopes", "%s not in max_scopes", strings.Join(extra, " "))
+}
+
+// grant checks what a credential without a person needs: whoever has the client's secret is the app.
+func (p *authProblems) grant() {
+	switch p.Grant {
+	case "":
+		return
+	case GrantClientCredentials:
+	default:
+		p.add("tarry.grant", "%q is not one of authorization_code, client_credentials", p.Grant)
+		return
 	}
-	return out
+	if p.Type == AuthOpenIDConnect {
+		p.add("tarry.grant", "client credentials know no person, and openIdConnect is about one; use type oauth2 with flows.clientCredentials")
+	}
+	if p.ClientID == "" && p.Type == AuthMCP && p.ClientSecret == "" {
+		p.add("auth_credential.oauth2.client_id", "missing; client credentials are those of a registered client")
+	}
+	switch {
+	case p.ClientAuth == "none":
+		p.add("auth_credential.oauth2.token_endpoint_auth_method", "none proves nothing; client credentials need client_secret_basic or client_secret_post")
+	case p.ClientSecret == "" && p.ClientAuth == "":
+		p.add("auth_credential.oauth2.client_secret", "missing; client credentials are proven by it")
+	}
+}
+
+// relaxed checks that an opt-out stands where there is something to opt out of.
+func (p *authProblems) relaxed() {
+	if p.Type == AuthMCP {
+		if p.LegacyAuthorization && p.Resource != "" {
+			p.add("tarry.resource", "a server of the time before resource metadata has no resource of another name; remove it or legacy_authorization")
+		}
+		return
+	}
+	if p.AllowMissingPKCE {
+		p.add("tarry.allow_missing_pkce", "only the provider that an MCP server names is checked for PKCE; remove it")
+	}
+	if p.LegacyAuthorization {
+		p.add("tarry.legacy_authorization", "the endpoints do not come from the MCP server; remove it or auth_scheme")
+	}
 }
 
 func beyond(scopes, limit []string) []string {

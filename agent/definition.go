@@ -121,6 +121,9 @@ const (
 	AuthMCP AuthType = "mcp"
 )
 
+// GrantClientCredentials is the value of [Auth.Grant] for a credential of the app itself (RFC 6749 section 4.4).
+const GrantClientCredentials = "client_credentials"
+
 // Auth is the definition of a credential: ADK's auth_scheme, auth_credential and credential_key in one.
 type Auth struct {
 	// Key is a lookup name inside the app (ADK's credential_key); it grants nothing. Empty means derived.
@@ -143,6 +146,19 @@ type Auth struct {
 	// ClientAuth is ADK's token_endpoint_auth_method: "client_secret_basic" (default with a secret),
 	// "client_secret_post" or "none" (default without).
 	ClientAuth string `json:"client_auth,omitempty"`
+
+	// Grant is "" for a person's login (authorization code) or [GrantClientCredentials], where nobody is asked.
+	Grant string `json:"grant,omitempty"`
+
+	// OmitResource keeps the resource parameter (RFC 8707) out of every request, for providers that reject it. The token is
+	// still sent to no other server than the one it was asked for.
+	OmitResource bool `json:"omit_resource,omitempty"`
+	// AllowMissingPKCE accepts a discovered provider whose metadata does not say which code challenge methods it supports.
+	// S256 is sent all the same.
+	AllowMissingPKCE bool `json:"allow_missing_pkce,omitempty"`
+	// LegacyAuthorization takes the origin of an MCP server without protected resource metadata for its authorization
+	// server, as the MCP specification of 2025-03-26 has it, with guessed endpoints if need be and without a PKCE check.
+	LegacyAuthorization bool `json:"legacy_authorization,omitempty"`
 
 	// Domain gives the agent a credential of its own inside the app; empty means shared by the app.
 	Domain string `json:"domain,omitempty"`

@@ -44,6 +44,8 @@ type Need struct {
 	// Input and Answer are of type [TypeInput] only, and encrypted: a [Question] and what the person did.
 	Input  []byte `json:"input,omitempty"`
 	Answer []byte `json:"answer,omitempty"`
+	// Relaxed are the rules that the definition gave up for this login ("omit_resource"), for log and audit.
+	Relaxed []string `json:"relaxed,omitempty"`
 }
 
 // Provider is an authorization server.
@@ -53,6 +55,8 @@ type Provider struct {
 	TokenEndpoint         string `json:"token_endpoint"`
 	RegistrationEndpoint  string `json:"registration_endpoint,omitempty"`
 	RevocationEndpoint    string `json:"revocation_endpoint,omitempty"`
+	// ClientMetadata is client_id_metadata_document_supported: the URL of our metadata document is our client id there.
+	ClientMetadata bool `json:"client_metadata,omitempty"`
 	// IssAdvertised is authorization_response_iss_parameter_supported (RFC 9207 section 3).
 	IssAdvertised bool `json:"iss_advertised,omitempty"`
 	// Discovered says that the endpoints come from metadata, so that Issuer is an identifier and not a label.

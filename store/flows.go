@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"tarry/auth"
@@ -77,7 +78,7 @@ func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
 			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires)); err != nil {
 			return err
 		}
-		return c.audit(r.Owner, r.Session, r.ID, auditOpened, "")
+		return c.audit(r.Owner, r.Session, r.ID, auditOpened, strings.Join(f.Relaxed, " "))
 	})
 }
 

@@ -83,17 +83,25 @@ func oauth2Scheme(o *object, field string, a *agent.Auth) {
 	if flows == nil {
 		return
 	}
-	flows.only([]string{"authorization_code"}, map[string]string{
-		"client_credentials": "use authorizationCode", "implicit": "use authorizationCode", "password": "use authorizationCode",
+	flows.only([]string{"authorization_code", "client_credentials"}, map[string]string{
+		"implicit": "use authorizationCode", "password": "use authorizationCode",
 	})
 	f, ok := flows.get("authorization_code")
-	if !ok {
-		if len(flows.order) == 0 {
-			flows.fail("has no flow; write authorizationCode with authorizationUrl and tokenUrl")
-		}
-		return
+	m, machine := flows.get("client_credentials")
+	switch {
+	case ok && machine:
+		flows.fail("has two flows; keep authorizationCode, which asks a person, or clientCredentials, which does not")
+	case ok:
+		codeFlow(f, field, a)
+	case machine:
+		clientFlow(m, field, a)
+	case len(flows.order) == 0:
+		flows.fail("has no flow; write authorizationCode with authorizationUrl and tokenUrl")
 	}
-	code := f.object(snake)
+}
+
+func codeFlow(v value, field string, a *agent.Auth) {
+	code := v.object(snake)
 	if code == nil {
 		return
 	}
@@ -106,6 +114,21 @@ func oauth2Scheme(o *object, field string, a *agent.Auth) {
 	}
 	a.Scopes = scopes(code, field)
 	a.AuthorizationParams = authorizationParams()
+}
+
+// clientFlow is a credential of the app itself (RFC 6749 section 4.4).
+func clientFlow(v value, field string, a *agent.Auth) {
+	flow := v.object(snake)
+	if flow == nil {
+		return
+	}
+	flow.only([]string{"token_url", "refresh_url", "scopes"}, map[string]string{"authorization_url": "nobody is asked"})
+	a.Grant, a.TokenURL = agent.GrantClientCredentials, flow.text("token_url")
+	placeAs(flow, "token_url", field+".auth_scheme.flows.clientCredentials.tokenUrl")
+	if r, ok := flow.get("refresh_url"); ok && r.text() != a.TokenURL {
+		r.fail("client credentials have no refresh; remove it, tokenUrl is used")
+	}
+	a.Scopes = scopes(flow, field)
 }
 
 func openIDScheme(o *object, field string, a *agent.Auth) {

@@ -16,6 +16,8 @@ const (
 	// mcp begins a toolset; its lines have six spaces, those of args ten.
 	mcp = head + "tools:\n  - name: McpToolset\n    args:\n"
 	web = mcp + "      streamable_http_connection_params:\n        url: https://x.example/mcp\n"
+	// client is a client with a secret, in one line.
+	client = "      auth_credential: {oauth2: {client_id: c, client_secret: '${file:x}'}}\n"
 )
 
 func badFiles() map[string]struct {
@@ -130,9 +132,9 @@ func badFiles() map[string]struct {
 		"scheme without type":        one(web+"      auth_scheme: {flows: {}}\n", "8: tools[0].args.auth_scheme: has no type; write oauth2 or openIdConnect"),
 		"scheme of ADK":              one(web+"      auth_scheme: {type: apiKey, in: header, name: x}\n", "8: tools[0].args.auth_scheme.type: ADK knows apiKey, Tarry does not yet; there are oauth2 and openIdConnect"),
 		"scheme unknown":             one(web+"      auth_scheme: {type: oauth}\n", `8: tools[0].args.auth_scheme.type: there is no scheme "oauth"; did you mean oauth2?`),
-		"flow of ADK":                one(web+"      auth_scheme: {type: oauth2, flows: {clientCredentials: {}}}\n", "8: tools[0].args.auth_scheme.flows.clientCredentials: ADK knows this key, Tarry does not yet; use authorizationCode"),
+		"flow of ADK":                one(web+"      auth_scheme: {type: oauth2, flows: {implicit: {}}}\n", "8: tools[0].args.auth_scheme.flows.implicit: ADK knows this key, Tarry does not yet; use authorizationCode"),
 		"no flows":                   one(web+"      auth_scheme: {type: oauth2}\n", "8: tools[0].args.auth_scheme: has no flows; write flows with authorizationCode"),
-		"no endpoints":               one(web+"      auth_scheme:\n        type: oauth2\n        flows: {authorizationCode: {authorizationUrl: 'javascript:x'}}\n      auth_credential: {oauth2: {client_id: c}}\n", "10: tools[0].args.auth_scheme.flows.authorizationCode.tokenUrl: missing", "10: tools[0].args.auth_scheme.flows.authorizationCode.authorizationUrl: not an http(s) URL without user name and password"),
+		"no endpoints":               one(web+"      auth_scheme:\n        type: oauth2\n        flows: {authorizationCode: {authorizationUrl: 'javascript:x'}}\n      auth_credential: {oauth2: {client_id: c}}\n", "10: tools[0].args.auth_scheme.flows.authorizationCode.authorizationUrl: not an http(s) URL without user name and password", "10: tools[0].args.auth_scheme.flows.authorizationCode.tokenUrl: missing"),
 		"no client":                  one(web+"      auth_scheme: {type: openIdConnect, issuerUrl: 'https://i.example'}\n", "6: tools[0].args.auth_credential.oauth2.client_id: missing; register a client at the provider"),
 		"openid without url":         one(web+"      auth_scheme: {type: openIdConnect}\n      auth_credential: {oauth2: {client_id: c}}\n", "8: tools[0].args.auth_scheme: give authorization_endpoint and token_endpoint, or an issuer to discover them from"),
 		"openid wrong url":           one(web+"      auth_scheme: {type: openIdConnect, openIdConnectUrl: 'https://i.example'}\n", `8: tools[0].args.auth_scheme.openIdConnectUrl: "https://i.example" does not end in /.well-known/openid-configuration; write issuerUrl instead`),
@@ -150,7 +152,17 @@ func badFiles() map[string]struct {
 		"scopes too wide":            one(web+"      auth_scheme:\n        type: openIdConnect\n        issuerUrl: https://i.example\n        scopes: [openid, all]\n      auth_credential: {oauth2: {client_id: c}}\n      tarry:\n        max_scopes: [openid]\n", "14: tools[0].args.tarry.max_scopes: all not in max_scopes"),
 		"tarry is a list":            one(web+"      tarry: [lazy]\n", "8: tools[0].args.tarry: a list must be a mapping (keys with values)"),
 		"lazy is text":               one(web+"      tarry: {lazy: 'yes'}\n", `8: tools[0].args.tarry.lazy: "yes" must be true or false`),
-		"unknown in toolset's tarry": one(web+"      tarry: {scopes: [x]}\n", "8: tools[0].args.tarry.scopes: unknown key; known: accept_defaults, credential_domain, issuer, lazy, max_scopes, resource"),
+		"two flows":                  one(web+"      auth_scheme: {type: oauth2, flows: {clientCredentials: {}, authorizationCode: {}}}\n", "8: tools[0].args.auth_scheme.flows: has two flows; keep authorizationCode, which asks a person, or clientCredentials, which does not"),
+		"client flow without url":    one(web+"      auth_scheme: {type: oauth2, flows: {clientCredentials: {}}}\n"+client, "8: tools[0].args.auth_scheme.flows.clientCredentials.tokenUrl: missing"),
+		"client flow without secret": one(web+"      auth_scheme: {type: oauth2, flows: {clientCredentials: {tokenUrl: 'https://t'}}}\n      auth_credential: {oauth2: {client_id: c}}\n", "9: tools[0].args.auth_credential.oauth2.client_secret: missing; client credentials are proven by it"),
+		"client flow and login url":  one(web+"      auth_scheme: {type: oauth2, flows: {clientCredentials: {authorizationUrl: 'https://a', tokenUrl: 'https://t'}}}\n"+client, "8: tools[0].args.auth_scheme.flows.clientCredentials.authorizationUrl: ADK knows this key, Tarry does not yet; nobody is asked"),
+		"grant unknown":              one(web+client+"      tarry: {grant: password, issuer: 'https://i'}\n", `9: tools[0].args.tarry.grant: "password" is not one of authorization_code, client_credentials`),
+		"grant of another kind":      one(web+"      auth_scheme: {type: oauth2, flows: {clientCredentials: {tokenUrl: 'https://t'}}}\n"+client+"      tarry: {grant: authorization_code}\n", "10: tools[0].args.tarry.grant: auth_scheme has a flow of another kind; remove one"),
+		"grant without client":       one(web+"      tarry: {grant: client_credentials, issuer: 'https://i'}\n", "6: tools[0].args.auth_credential.oauth2.client_id: missing; client credentials are those of a registered client", "6: tools[0].args.auth_credential.oauth2.client_secret: missing; client credentials are proven by it"),
+		"grant without issuer":       one(web+client+"      tarry: {grant: client_credentials}\n", "6: tools[0].args.tarry.issuer: missing; a client with a secret is bound to one issuer, or any server could be sent the secret"),
+		"pkce of written endpoints":  one(web+"      auth_scheme: {type: openIdConnect, issuerUrl: 'https://i.example'}\n"+client+"      tarry:\n        allow_missing_pkce: true\n        legacy_authorization: true\n", "11: tools[0].args.tarry.allow_missing_pkce: only the provider that an MCP server names is checked for PKCE; remove it", "12: tools[0].args.tarry.legacy_authorization: the endpoints do not come from the MCP server; remove it or auth_scheme"),
+		"omit_resource as text":      one(web+"      tarry: {omit_resource: 1}\n", `8: tools[0].args.tarry.omit_resource: "1" must be true or false`),
+		"unknown in toolset's tarry": one(web+"      tarry: {scopes: [x]}\n", "8: tools[0].args.tarry.scopes: unknown key; known: accept_defaults, allow_missing_pkce, credential_domain, grant, issuer, lazy, legacy_authorization, max_scopes, omit_resource, resource"),
 
 		"sub agents as map": one("agent_class: LoopAgent\nname: a\nsub_agents: {config_path: b.yaml}\n", "3: sub_agents: a mapping must be a list (lines that begin with a dash)"),
 		"sub agent as text": one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - b.yaml\n", `4: sub_agents[0]: "b.yaml" must be a mapping (keys with values)`),

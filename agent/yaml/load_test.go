@@ -159,6 +159,16 @@ func TestAuthIsNilWhereTheServerTells(t *testing.T) {
 		"auth_credential: {oauth2: {redirect_uri: 'http://x'}}": nil,
 		"auth_credential: {oauth2: {client_id: c}}":             {Type: agent.AuthMCP, ClientID: "c"},
 		"tarry: {max_scopes: [a]}":                              {Type: agent.AuthMCP, MaxScopes: []string{"a"}},
+		"tarry: {omit_resource: true}":                          {Type: agent.AuthMCP, OmitResource: true},
+		"tarry: {allow_missing_pkce: true}":                     {Type: agent.AuthMCP, AllowMissingPKCE: true},
+		"tarry: {legacy_authorization: true}":                   {Type: agent.AuthMCP, LegacyAuthorization: true},
+		"tarry: {grant: authorization_code}":                    {Type: agent.AuthMCP},
+		"tarry: {grant: client_credentials, issuer: 'https://i'}\n      auth_credential: {oauth2: {client_id: c, client_secret: '${file:x}'}}": {
+			Type: agent.AuthMCP, Grant: "client_credentials", Issuer: "https://i", ClientID: "c", ClientSecret: "${file:x}",
+		},
+		"auth_scheme: {type: oauth2, flows: {clientCredentials: {tokenUrl: 'https://t', scopes: {a: ''}}}}\n      auth_credential: {oauth2: {client_id: c, client_secret: '${file:x}'}}": {
+			Type: agent.AuthOAuth2, Grant: "client_credentials", TokenURL: "https://t", Scopes: []string{"a"}, ClientID: "c", ClientSecret: "${file:x}",
+		},
 	} {
 		dir := write(t, map[string]string{"root_agent.yaml": "name: a\nmodel: m\ntools:\n" + server("https://x.example") + "      " + args + "\n"})
 		def, err := yaml.LoadApp(dir, yaml.Options{})
@@ -171,9 +181,9 @@ func TestTarryBlockOfAToolset(t *testing.T) {
 	t.Parallel()
 	stdio := "  - name: McpToolset\n    args:\n      stdio_server_params: {command: c}\n"
 	for args, want := range map[string]agent.MCPToolset{
-		"tarry: {}":                                  {},
-		"tarry: {lazy: false}":                       {},
-		"tarry: {lazy: true}":                        {Lazy: true},
+		"tarry: {}":            {},
+		"tarry: {lazy: false}": {},
+		"tarry: {lazy: true}":  {Lazy: true},
 		"tarry: {lazy: true, accept_defaults: true}": {Lazy: true, AcceptDefaults: true},
 		"tarry: {lazy: true, issuer: 'https://i'}":   {Lazy: true, Auth: &agent.Auth{Type: agent.AuthMCP, Issuer: "https://i"}},
 	} {

@@ -8,7 +8,9 @@ import (
 
 // credentialKeys are the keys of a toolset's tarry block that describe its credential.
 func credentialKeys() []string {
-	return []string{"max_scopes", "credential_domain", "resource", "issuer"}
+	return []string{
+		"max_scopes", "credential_domain", "resource", "issuer", "grant", "omit_resource", "allow_missing_pkce", "legacy_authorization",
+	}
 }
 
 // manners reads the keys of the tarry block that describe the toolset itself.
@@ -42,5 +44,29 @@ func limits(o *object, field string, a *agent.Auth) bool {
 	if issuer := block.text("issuer"); issuer != "" {
 		a.Issuer = issuer
 	}
+	if v, ok := block.get("grant"); ok {
+		v.place(field + ".tarry.grant")
+		grant(v, a)
+	}
+	a.OmitResource, a.AllowMissingPKCE = block.flag("omit_resource"), block.flag("allow_missing_pkce")
+	a.LegacyAuthorization = block.flag("legacy_authorization")
+	for _, key := range []string{"resource", "allow_missing_pkce", "legacy_authorization"} {
+		if v, ok := block.get(key); ok {
+			v.place(field + ".tarry." + key)
+		}
+	}
 	return true
+}
+
+// grant reads how the token is got; what auth_scheme says already may be said again.
+func grant(v value, a *agent.Auth) {
+	kind := v.text()
+	if kind == "authorization_code" {
+		kind = ""
+	}
+	if a.Grant != "" && kind != a.Grant {
+		v.fail("auth_scheme has a flow of another kind; remove one")
+		return
+	}
+	a.Grant = kind
 }

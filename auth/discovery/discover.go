@@ -34,12 +34,24 @@ type Found struct {
 // maxServers bounds how many of a resource's authorization servers are tried.
 const maxServers = 5
 
-// Server discovers what the MCP server at the given URL asked for with WWW-Authenticate headers; there may be none. A
-// wanted issuer, if any, must be among those that the server names. Errors are [auth.ErrUnavailable] or
-// [auth.ErrMisconfigured].
-func (d *Discoverer) Server(ctx context.Context, server string, wwwAuthenticate []string, issuer string) (Found, error) {
+// Rules are what a definition expects of a server, and what it lets pass. The zero value is the MCP specification.
+type Rules struct {
+	// Issuer must be among those that the server names; empty means that any will do.
+	Issuer string
+	// AllowMissingPKCE accepts a provider whose metadata lists no code challenge methods.
+	AllowMissingPKCE bool
+	// Legacy takes the origin of a server without resource metadata for its provider (MCP authorization, 2025-03-26).
+	Legacy bool
+}
+
+// Server discovers what the MCP server at the given URL asked for with WWW-Authenticate headers; there may be none.
+// Errors are [auth.ErrUnavailable] or [auth.ErrMisconfigured].
+func (d *Discoverer) Server(ctx context.Context, server string, wwwAuthenticate []string, rules Rules) (Found, error) {
 	challenge, _ := BearerChallenge(wwwAuthenticate)
 	meta, err := d.resource(ctx, server, challenge.ResourceMetadata)
+	if errors.Is(err, errNoResource) && rules.Legacy && challenge.ResourceMetadata == "" {
+		return d.legacy(ctx, server, challenge, rules.Issuer)
+	}
 	if err != nil {
 		return Found{}, err
 	}
@@ -48,10 +60,10 @@ func (d *Discoverer) Server(ctx context.Context, server string, wwwAuthenticate 
 		out.Scopes = cleanScopes(meta.ScopesSupported)
 	}
 	servers := meta.AuthorizationServers
-	if issuer != "" {
-		servers = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return !sameBut(s, issuer) })
+	if rules.Issuer != "" {
+		servers = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return !sameBut(s, rules.Issuer) })
 		if len(servers) == 0 {
-			return Found{}, fmt.Errorf("%w: %s does not name the issuer that the definition expects", auth.ErrMisconfigured, Host(server))
+			return Found{}, moved(server, meta.AuthorizationServers[0], rules.Issuer)
 		}
 	}
 	var last error
@@ -59,7 +71,7 @@ func (d *Discoverer) Server(ctx context.Context, server string, wwwAuthenticate 
 		if i == maxServers {
 			break
 		}
-		out.Provider, err = d.provider(ctx, s, true)
+		out.Provider, err = d.provider(ctx, s, rules.pkce())
 		if err == nil {
 			return out, nil
 		}
@@ -71,9 +83,15 @@ func (d *Discoverer) Server(ctx context.Context, server string, wwwAuthenticate 
 	return Found{}, last
 }
 
+// moved: the client of a definition is good at one provider; its id and secret are not shown to another.
+func moved(server, names, expected string) error {
+	return fmt.Errorf("%w: %s is protected by %s, and the definition's client belongs to %s: "+
+		"register a client there and change client_id and issuer", auth.ErrMisconfigured, Host(server), Host(names), Host(expected))
+}
+
 // Issuer discovers the provider with the given issuer by OpenID Connect Discovery or RFC 8414.
 func (d *Discoverer) Issuer(ctx context.Context, issuer string) (auth.Provider, error) {
-	return d.provider(ctx, issuer, false)
+	return d.provider(ctx, issuer, pkceIgnored)
 }
 
 type resourceMetadata struct {
@@ -81,6 +99,9 @@ type resourceMetadata struct {
 	AuthorizationServers []string `json:"authorization_servers"`
 	ScopesSupported      []string `json:"scopes_supported"`
 }
+
+// errNoResource marks that a server has no resource metadata at all, which is not the same as having a wrong one.
+var errNoResource = errors.New("no protected resource metadata")
 
 const resourceWellKnown = "/.well-known/oauth-protected-resource"
 
@@ -93,8 +114,12 @@ func (d *Discoverer) resource(ctx context.Context, server, named string) (resour
 	}
 	root := origin(u) + resourceWellKnown
 	places := []string{root}
-	if path := strings.TrimSuffix(u.EscapedPath(), "/"); path != "" {
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	if path != "" {
 		places = []string{root + path, root}
+	}
+	if u.RawQuery != "" { // RFC 9728 section 3.1; few servers look at it
+		places = slices.Insert(places, 0, root+path+"?"+u.RawQuery)
 	}
 	if named != "" {
 		// A document elsewhere could name somebody else's server as ours.
@@ -114,8 +139,8 @@ func (d *Discoverer) resource(ctx context.Context, server, named string) (resour
 		}
 		return meta, checkResource(meta, server, place == root || place == root+"/")
 	}
-	return resourceMetadata{}, fmt.Errorf("%w: %s asks for a login but has no protected resource metadata; "+
-		"write its provider's endpoints into the definition (type oauth2)", auth.ErrMisconfigured, u.Host)
+	return resourceMetadata{}, fmt.Errorf("%w: %s asks for a login but has %w; write its provider's endpoints into the definition "+
+		"(type oauth2), or legacy_authorization: true under tarry if it is its own provider", auth.ErrMisconfigured, u.Host, errNoResource)
 }
 
 // checkResource is RFC 9728 section 3.3: a document speaks for the URL that it belongs to, or, at the root, for the
@@ -145,10 +170,11 @@ type serverMetadata struct {
 	ScopesSupported       []string `json:"scopes_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	IssParameter          bool     `json:"authorization_response_iss_parameter_supported"`
+	ClientMetadata        bool     `json:"client_id_metadata_document_supported"`
 }
 
-// provider reads authorization server metadata; pkce refuses servers that do not promise S256 (MCP authorization).
-func (d *Discoverer) provider(ctx context.Context, issuer string, pkce bool) (auth.Provider, error) {
+// provider reads authorization server metadata.
+func (d *Discoverer) provider(ctx context.Context, issuer string, pkce pkceRule) (auth.Provider, error) {
 	u, ok := parse(issuer)
 	if !ok || !usable(issuer, d.AllowLoopback) || u.RawQuery != "" {
 		return auth.Provider{}, fmt.Errorf("%w: issuer is not an https URL without query", auth.ErrMisconfigured)
@@ -173,7 +199,7 @@ func (d *Discoverer) provider(ctx context.Context, issuer string, pkce bool) (au
 	if foreign {
 		return auth.Provider{}, fmt.Errorf("%w: the metadata of %s names another issuer", auth.ErrMisconfigured, u.Host)
 	}
-	return auth.Provider{}, fmt.Errorf("%w: %s publishes no authorization server metadata", auth.ErrMisconfigured, u.Host)
+	return auth.Provider{}, fmt.Errorf("%w: %s publishes %w", auth.ErrMisconfigured, u.Host, errNoServer)
 }
 
 // wellKnown lists where the metadata of an issuer can be, in the order that the MCP specification sets.
@@ -186,7 +212,7 @@ func wellKnown(u *url.URL) []string {
 	return out
 }
 
-func (d *Discoverer) check(meta serverMetadata, host string, pkce bool) (auth.Provider, error) {
+func (d *Discoverer) check(meta serverMetadata, host string, pkce pkceRule) (auth.Provider, error) {
 	bad := func(what string) (auth.Provider, error) {
 		return auth.Provider{}, fmt.Errorf("%w: %s: %s", auth.ErrMisconfigured, host, what)
 	}
@@ -206,14 +232,15 @@ func (d *Discoverer) check(meta serverMetadata, host string, pkce bool) (auth.Pr
 			return bad(e.name + " is not an https URL")
 		}
 	}
-	if pkce && !slices.Contains(meta.ChallengeMethods, "S256") {
-		return bad("metadata does not promise PKCE with S256")
+	if why := pkce.refuses(meta.ChallengeMethods); why != "" {
+		return bad(why)
 	}
 	return auth.Provider{
 		Issuer:                meta.Issuer,
 		AuthorizationEndpoint: meta.AuthorizationEndpoint,
 		TokenEndpoint:         meta.TokenEndpoint,
 		RegistrationEndpoint:  meta.RegistrationEndpoint,
+		ClientMetadata:        meta.ClientMetadata,
 		RevocationEndpoint:    meta.RevocationEndpoint,
 		IssAdvertised:         meta.IssParameter,
 		Discovered:            true,

@@ -163,7 +163,7 @@ func TestServer(t *testing.T) {
 			if tc.challenge != "" {
 				headers = []string{full(tc.challenge)}
 			}
-			found, err := s.discoverer().Server(t.Context(), s.URL+"/mcp", headers, full(tc.issuer))
+			found, err := s.discoverer().Server(t.Context(), s.URL+"/mcp", headers, discovery.Rules{Issuer: full(tc.issuer)})
 			if tc.requests != nil {
 				require.Equal(t, tc.requests, s.requests())
 			}
@@ -188,7 +188,7 @@ func TestLoopbackIsRefusedUnlessAllowed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	d := &discovery.Discoverer{HTTP: s.Client()}
-	_, err := d.Server(t.Context(), s.URL+"/mcp", nil, "")
+	_, err := d.Server(t.Context(), s.URL+"/mcp", nil, discovery.Rules{})
 	require.ErrorIs(t, err, auth.ErrMisconfigured)
 	_, err = d.Issuer(t.Context(), s.URL)
 	require.ErrorIs(t, err, auth.ErrMisconfigured)
@@ -209,7 +209,7 @@ func TestUnreachable(t *testing.T) {
 	s := newSite(t)
 	url := s.URL
 	s.Close()
-	_, err := s.discoverer().Server(t.Context(), url+"/mcp?key=SECRET", nil, "")
+	_, err := s.discoverer().Server(t.Context(), url+"/mcp?key=SECRET", nil, discovery.Rules{})
 	require.ErrorIs(t, err, auth.ErrUnavailable)
 	require.NotContains(t, err.Error(), "SECRET")
 }
@@ -229,7 +229,7 @@ func FuzzMetadata(f *testing.F) {
 		docs.mu.Lock()
 		docs.docs = map[string]string{prm + "/mcp": resource, asm: server}
 		docs.mu.Unlock()
-		found, err := docs.discoverer().Server(t.Context(), docs.URL+"/mcp", nil, "")
+		found, err := docs.discoverer().Server(t.Context(), docs.URL+"/mcp", nil, discovery.Rules{})
 		if err != nil {
 			return
 		}

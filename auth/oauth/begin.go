@@ -65,6 +65,9 @@ func (s *Service) Begin(ctx context.Context, access auth.Access, requestID strin
 	case err != nil:
 		return nil, fmt.Errorf("begin login: %w", err)
 	}
+	if len(f.Relaxed) > 0 {
+		s.cfg.Log.InfoContext(ctx, "login begun with rules that its definition relaxes", "request_id", r.ID, "provider", endpoint.Host, "relaxed", f.Relaxed)
+	}
 	s.cfg.Fault(ctx, FaultBegun)
 	return &Started{
 		RedirectURL: authorizationURL(endpoint, f, secrets),
@@ -108,7 +111,7 @@ func (s *Service) newFlow(ctx context.Context, r auth.Request) (Flow, flowSecret
 	f := Flow{
 		StateHash: digest(secrets.state.Reveal()), CookieHash: digest(secrets.cookie.Reveal()), Request: r.ID, Owner: r.Owner,
 		Status: FlowLive, Provider: n.Provider, Client: client, RedirectURI: redirectURI, Scopes: scopes,
-		Resource: resourceParameter(n.Slot.Resource), Created: now, Expires: now.Add(flowLife),
+		Resource: resourceParameter(n.Slot.Resource), Relaxed: n.Relaxed, Created: now, Expires: now.Add(flowLife),
 	}
 	for _, column := range []struct {
 		name   string

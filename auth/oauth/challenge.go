@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tarry/agent"
 	"tarry/auth"
 	"tarry/auth/discovery"
 )
@@ -134,7 +135,7 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 	}
 	n.Type, n.Key = typeOf(want.Auth), keyOf(want.Auth, n.Slot)
 	n.Tool, n.Toolset, n.Server, n.Refused = want.Tool, want.Toolset, want.Server, want.Refused
-	n.Client.Params = want.Auth.AuthorizationParams
+	n.Client.Params, n.Relaxed = want.Auth.AuthorizationParams, relaxed(want.Auth)
 	return &auth.RequiredError{Need: n}
 }
 
@@ -158,11 +159,14 @@ func (b *broker) explicitNeed(ctx context.Context, t target, want auth.Want) (au
 
 func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, wwwAuthenticate []string) (auth.Need, error) {
 	a := want.Auth
-	found, err := b.service.cfg.Discover.Server(ctx, want.Server, wwwAuthenticate, a.Issuer)
+	found, err := b.service.cfg.Discover.Server(ctx, want.Server, wwwAuthenticate, discovery.Rules{
+		Issuer: a.Issuer, AllowMissingPKCE: a.AllowMissingPKCE, Legacy: a.LegacyAuthorization,
+	})
 	if err != nil {
 		return auth.Need{}, fmt.Errorf("discover %s: %w", discovery.Host(want.Server), err)
 	}
-	if !slices.Contains(t.resources, found.Resource) {
+	resource := t.slotResource(found.Resource)
+	if !slices.Contains(t.resources, resource) {
 		return auth.Need{}, misconfigured("%s calls itself by another resource than the definition", discovery.Host(want.Server))
 	}
 	scopes := found.Scopes
@@ -170,7 +174,7 @@ func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, w
 		scopes = within(scopes, a.MaxScopes) // the server lists what exists; what we ask for is our choice
 	}
 	n := auth.Need{Slot: t.slot(b.owner), Scopes: auth.Union(scopes, a.Scopes), Provider: found.Provider}
-	n.Slot.Resource = found.Resource
+	n.Slot.Resource = resource
 	n.Slot.Issuer = found.Provider.Issuer
 	if a.Issuer != "" {
 		n.Slot.Issuer = a.Issuer
@@ -194,6 +198,21 @@ func preregistered(c auth.Client, p auth.Provider) (auth.Client, error) {
 	var err error
 	c.Auth, err = chooseAuth(p.AuthMethods)
 	return c, err
+}
+
+// relaxed names the rules that a definition gives up, as it writes them.
+func relaxed(a agent.Auth) (out []string) {
+	for _, r := range []struct {
+		name string
+		on   bool
+	}{
+		{"omit_resource", a.OmitResource}, {"allow_missing_pkce", a.AllowMissingPKCE}, {"legacy_authorization", a.LegacyAuthorization},
+	} {
+		if r.on {
+			out = append(out, r.name)
+		}
+	}
+	return out
 }
 
 // within keeps the scopes that are in limit; an empty limit is none.

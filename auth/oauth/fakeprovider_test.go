@@ -36,6 +36,8 @@ type provider struct {
 	noRegistration bool
 	noResource     bool
 	noScopes       bool
+	legacy         bool // no resource metadata
+	noMetadata     bool
 	registerSecret string
 	metadata       map[string]any
 	servers        []string // of the resource, instead of the provider itself
@@ -86,8 +88,8 @@ func (p *provider) wellKnown(w http.ResponseWriter, r *http.Request) {
 	defer p.mu.Unlock()
 	p.gets = append(p.gets, r.URL.Path)
 	var doc map[string]any
-	switch r.URL.Path {
-	case "/.well-known/oauth-protected-resource/mcp":
+	switch {
+	case r.URL.Path == "/.well-known/oauth-protected-resource/mcp" && !p.legacy:
 		doc = map[string]any{"resource": p.mcp(), "authorization_servers": []string{p.URL}}
 		if p.servers != nil {
 			doc["authorization_servers"] = p.servers
@@ -95,7 +97,7 @@ func (p *provider) wellKnown(w http.ResponseWriter, r *http.Request) {
 		if !p.noScopes {
 			doc["scopes_supported"] = []string{"read"}
 		}
-	case "/.well-known/oauth-authorization-server":
+	case r.URL.Path == "/.well-known/oauth-authorization-server" && !p.noMetadata:
 		doc = map[string]any{
 			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
 			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -142,7 +143,7 @@ func (m *memoryStore) BeginFlow(_ context.Context, f oauth.Flow, live int) error
 		return oauth.ErrTooMany
 	}
 	m.flows[f.StateHash] = &f
-	m.audit("opened")
+	m.audit("%s", strings.TrimSpace("opened "+strings.Join(f.Relaxed, " ")))
 	return nil
 }
 

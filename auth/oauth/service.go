@@ -28,7 +28,7 @@ type Vault interface {
 
 // Discoverer finds providers. [discovery.Discoverer] is one.
 type Discoverer interface {
-	Server(ctx context.Context, server string, wwwAuthenticate []string, issuer string) (discovery.Found, error)
+	Server(ctx context.Context, server string, wwwAuthenticate []string, rules discovery.Rules) (discovery.Found, error)
 	Issuer(ctx context.Context, issuer string) (auth.Provider, error)
 }
 

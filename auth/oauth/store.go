@@ -106,10 +106,12 @@ type Flow struct {
 	RedirectURI  string
 	Scopes       []string
 	Resource     string
-	Created      time.Time
-	Expires      time.Time
-	Lease        time.Time
-	Resumed      bool
+	// Relaxed is written into the audit row of the beginning and not kept.
+	Relaxed []string
+	Created time.Time
+	Expires time.Time
+	Lease   time.Time
+	Resumed bool
 }
 
 // Grant is what a login gave.

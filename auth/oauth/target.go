@@ -11,8 +11,8 @@ import (
 	"tarry/auth/discovery"
 )
 
-// boundTo begins the resource of a slot whose provider knows no resources: the token is tied to the server that it may
-// be sent to, and no resource parameter is sent. Without the tie, a definition could take the key of another one, which
+// boundTo begins the resource of a slot whose provider knows no resources, or is not told of them (omit_resource): the
+// token is tied to the server that it may be sent to, and no resource parameter is sent. Without the tie, a definition could take the key of another one, which
 // has the same client, to its own server.
 const boundTo = "server:"
 
@@ -33,6 +33,16 @@ type target struct {
 	issuer    string
 	resources []string
 	client    string
+	// omit keeps the resource parameter to ourselves.
+	omit bool
+}
+
+// slotResource is where a slot keeps a resource.
+func (t target) slotResource(resource string) string {
+	if t.omit && resource != "" {
+		return boundTo + resource
+	}
+	return resource
 }
 
 func (t target) slot(owner agent.Owner) auth.Slot {
@@ -41,8 +51,21 @@ func (t target) slot(owner agent.Owner) auth.Slot {
 
 // aim finds the target of a want, or says what is wrong with the definition.
 func aim(want auth.Want) (target, error) {
+	t, err := aimAt(want)
+	if !t.omit {
+		return t, err
+	}
+	for i, resource := range t.resources {
+		if !strings.HasPrefix(resource, boundTo) {
+			t.resources[i] = t.slotResource(resource)
+		}
+	}
+	return t, err
+}
+
+func aimAt(want auth.Want) (target, error) {
 	a := want.Auth
-	t := target{domain: a.Domain, issuer: a.Issuer, client: auth.ClientPreregistered + a.ClientID}
+	t := target{domain: a.Domain, issuer: a.Issuer, client: auth.ClientPreregistered + a.ClientID, omit: a.OmitResource}
 	if a.Type == "" || a.Type == agent.AuthMCP {
 		if a.ClientID == "" {
 			t.client = auth.ClientDynamic
