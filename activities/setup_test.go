@@ -22,6 +22,8 @@ import (
 	"tarry/activities"
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/auth/inputs"
+	"tarry/auth/vault"
 	"tarry/models"
 	"tarry/session"
 	"tarry/store"
@@ -48,6 +50,7 @@ type world struct {
 	toolsets    tarrytest.Toolsets
 	model       func(ctx context.Context, r *models.Request) (*models.Response, error)
 	log         *buffer
+	inputs      *inputs.Service
 	// at is called at fault points; a panic there is the crash of an attempt.
 	at func(point string)
 }
@@ -109,6 +112,9 @@ func newWorld(t *testing.T, root *agent.Agent, all ...tools.Tool) *world {
 	require.NoError(t, err)
 	builtins, err := tools.NewRegistry(builtin.ExitLoop())
 	require.NoError(t, err)
+	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: filepath.Join(t.TempDir(), "keyset.json"), Checks: s})
+	require.NoError(t, err)
+	w.inputs = &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)}
 	m := models.NewRegistry()
 	require.NoError(t, m.Register("test", tarrytest.ModelFunc(func(ctx context.Context, r *models.Request) (*models.Response, error) {
 		return w.model(ctx, r)
@@ -118,8 +124,9 @@ func newWorld(t *testing.T, root *agent.Agent, all ...tools.Tool) *world {
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return w.credentials.Broker(owner, scrub)
 		},
-		Link: func(r auth.Request) string { return "https://tarry.example/connect?request=" + r.ID },
-		Now:  time.Now, Slog: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), MaxResult: 4096,
+		Inputs: w.inputs,
+		Link:   func(r auth.Request) string { return "https://tarry.example/connect?request=" + r.ID },
+		Now:    time.Now, Slog: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), MaxResult: 4096,
 		Fault: func(_ context.Context, point string) {
 			if w.at != nil {
 				w.at(point)

@@ -109,6 +109,9 @@ func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call,
 	c := tools.Call{
 		ID: call.ID, Name: call.Name, Args: call.Args, Owner: t.row.Owner, Session: t.row.ID, Invocation: call.Invocation, Agent: call.Agent, State: state,
 	}
+	if c.Resume, err = a.resume(ctx, t, call, scrub); err != nil {
+		return result, err
+	}
 	switch call.Toolset {
 	case wire.ToolsetBuiltin:
 		return callRegistered(ctx, a.Builtins, c, broker)
@@ -125,9 +128,6 @@ func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call,
 	}
 	if def.Lazy && call.Name == connectTool(def) {
 		return a.connect(ctx, t, def, toolset, scrub)
-	}
-	if c.Resume, err = a.resume(ctx, t, call, scrub); err != nil {
-		return result, err
 	}
 	return toolset.Call(ctx, c) //nolint:wrapcheck // classified by the caller
 }

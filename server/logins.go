@@ -5,21 +5,40 @@ import (
 	"errors"
 
 	"tarry/auth"
+	"tarry/auth/inputs"
 	"tarry/auth/oauth"
 	"tarry/server/connect"
 )
 
 // logins puts the login service behind the connect pages.
 type logins struct {
-	service *oauth.Service
+	service  *oauth.Service
+	inputs   *inputs.Service
+	requests requests
 	// wake sends what a login has written to the outbox.
 	wake func()
 }
 
 var _ connect.Logins = logins{}
 
+// requests finds requests.
+type requests interface {
+	Request(ctx context.Context, id string, access auth.Access) (auth.Request, error)
+}
+
 // Page implements connect.Logins.
 func (l logins) Page(ctx context.Context, access auth.Access, id string) (connect.Page, error) {
+	r, err := l.requests.Request(ctx, id, access)
+	if err != nil {
+		return connect.Page{}, page(err)
+	}
+	if r.Need.Type == auth.TypeInput {
+		out, err := l.inputPage(r)
+		if err != nil {
+			return connect.Page{}, page(err)
+		}
+		return out, nil
+	}
 	p, err := l.service.Page(ctx, access, id)
 	if err != nil {
 		return connect.Page{}, page(err)
@@ -70,6 +89,8 @@ func page(err error) error {
 		{oauth.ErrSpentFlow, connect.ErrTryAgain},
 		{oauth.ErrBusy, connect.ErrTryAgain},
 		{oauth.ErrClosed, connect.ErrFinished},
+		{inputs.ErrClosed, connect.ErrFinished},
+		{inputs.ErrNotInput, connect.ErrUnknown},
 		{oauth.ErrTooMany, connect.ErrTooMany},
 		{oauth.ErrIssuer, connect.ErrProvider},
 		{oauth.ErrIdentity, connect.ErrProvider},

@@ -30,7 +30,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c}
 	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
-	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Log: c.Log})
+	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Log: c.Log})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}

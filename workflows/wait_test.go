@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -239,4 +240,77 @@ func TestDeniedIsSticky(t *testing.T) {
 	require.Equal(t, 1, w.count("mirror waiting_credential"))
 	require.Equal(t, 2, w.count("tool t"))
 	require.Equal(t, 3, w.count("model a"))
+}
+
+// asksInput wants input n times before it answers.
+func asksInput(n int) tool {
+	return func(_ context.Context, try int, in wire.ToolInput) wire.ToolResult {
+		if try > n {
+			return wire.ToolResult{Event: "re-" + in.Call}
+		}
+		request := fmt.Sprintf("i%d", try)
+		return wire.ToolResult{Asked: wire.Asked{Request: request, Asking: "ask-" + request, Input: true}}
+	}
+}
+
+// What a server wants besides a login is waited for in the same way, under a state of its own, and may take several steps.
+func TestWaitForInput(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		steps, tries int
+		gaveUp       int
+	}{"steps": {4, 5, 0}, "without end": {100, 11, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.turns["a"] = [][]string{{"b"}}
+			w.tools["b"] = asksInput(tc.steps)
+			for i := range tc.tries - 1 {
+				w.after(time.Duration(i+1)*time.Hour, func() {
+					s := w.status()
+					require.Equal(t, wire.StateWaitingInput, s.State)
+					w.resolve(s.Requests[0], wire.OutcomeGranted)
+				})
+			}
+			w.ends(input(wire.ModeJob, llm("a")))
+			require.Equal(t, tc.tries, w.count("tool b"))
+			require.Equal(t, tc.gaveUp, w.count("settle refused"))
+			require.Equal(t, tc.tries-1, w.count("mirror waiting_input"))
+			require.Zero(t, w.count("mirror waiting_credential"))
+		})
+	}
+}
+
+// A run that waits for a login too shows that.
+func TestInputAndLogin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"b", "c"}}
+	w.tools["b"], w.tools["c"] = asksInput(1), asks("rc", never)
+	w.after(time.Hour, func() {
+		require.Equal(t, wire.StateWaitingCredential, w.status().State)
+		w.resolve("rc", wire.OutcomeGranted)
+	})
+	w.after(2*time.Hour, func() {
+		require.Equal(t, wire.StateWaitingInput, w.status().State)
+		w.resolve("i1", wire.OutcomeDenied)
+	})
+	w.ends(input(wire.ModeJob, llm("a")))
+	require.Equal(t, 1, w.count("settle denied"))
+}
+
+// A call that has connected a toolset puts its listing into the next model call.
+func TestConnectedToolset(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"m_connect"}}
+	w.tools["m_connect"] = func(_ context.Context, _ int, in wire.ToolInput) wire.ToolResult {
+		return wire.ToolResult{Event: "re-" + in.Call, Toolset: "m", List: "list-late"}
+	}
+	n := llm("a")
+	n.Toolsets = []string{"m"}
+	w.ends(input(wire.ModeJob, n))
+	require.Contains(t, w.input("model a", 1), `"lists":["list-m"]`)
+	require.Contains(t, w.input("model a", 2), `"lists":["list-late"]`)
+	require.Equal(t, 1, w.count("list m"))
 }

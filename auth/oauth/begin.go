@@ -89,6 +89,9 @@ func (s *Service) waits(r auth.Request) error {
 
 // sound refuses a row that somebody changed: the person who is asked would give the token to another.
 func sound(r auth.Request) error {
+	if r.Need.Type == auth.TypeInput {
+		return misconfigured("request %s asks for no login", r.ID)
+	}
 	if r.Need.Slot.Owner != r.Owner {
 		return misconfigured("request %s asks one person for the login of another", r.ID)
 	}

@@ -42,7 +42,11 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if page.Status != auth.StatusPending {
-		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App}, true))
+		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App, Input: page.Input}, true))
+		return
+	}
+	if page.Input {
+		h.show(w, r, h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, nil))
 		return
 	}
 	h.show(w, r, h.question(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))

@@ -18,20 +18,12 @@ var errForm = errors.New("connect: form token")
 
 // begin starts a flow and sends the browser to the provider.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	sender := web.Sender{Own: h.origin.String(), Form: true}
-	if err != nil || kind != "application/x-www-form-urlencoded" || !h.canonical(r) || !sender.Allows(r) || r.ParseForm() != nil {
+	id, ok := h.form(w, r, maxForm)
+	if !ok {
 		h.fail(w, r, errForm, "", false)
 		return
 	}
-	id, once := single(r.PostForm, "request")
-	token, onceToken := single(r.PostForm, "csrf")
 	caller := signin.FromContext(r.Context())
-	if !once || !onceToken || id == "" || len(id) > maxID || !h.csrf.Valid(r, token, id, caller.Subject) {
-		h.fail(w, r, errForm, "", false)
-		return
-	}
 	back := h.allowedReturn(r.PostForm)
 	started, err := h.logins.Begin(r.Context(), caller.Access(), id)
 	switch {
@@ -63,6 +55,21 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 	web.PageHeaders(w.Header(), false)
 	w.Header().Set("Location", started.RedirectURL)
 	w.WriteHeader(http.StatusSeeOther)
+}
+
+// form reads a form of ours and returns the request that it is about; false when it is not from a page that this browser
+// and person were shown.
+func (h *Handler) form(w http.ResponseWriter, r *http.Request, limit int64) (id string, ok bool) {
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	sender := web.Sender{Own: h.origin.String(), Form: true}
+	if err != nil || kind != "application/x-www-form-urlencoded" || !h.canonical(r) || !sender.Allows(r) || r.ParseForm() != nil {
+		return "", false
+	}
+	id, once := single(r.PostForm, "request")
+	token, onceToken := single(r.PostForm, "csrf")
+	ok = once && onceToken && id != "" && len(id) <= maxID && h.csrf.Valid(r, token, id, signin.FromContext(r.Context()).Subject)
+	return id, ok
 }
 
 func webAddress(s string) bool {

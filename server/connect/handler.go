@@ -17,6 +17,7 @@ import (
 // Paths of the pages.
 const (
 	Path         = "/connect"
+	AnswerPath   = "/connect/answer"
 	CallbackPath = "/oauth/callback/"
 )
 
@@ -92,6 +93,7 @@ func New(c Config) (*Handler, error) {
 func (h *Handler) Mount(mux *http.ServeMux, signIn web.Middleware) {
 	mux.Handle("GET "+Path, signIn(http.HandlerFunc(h.ask)))
 	mux.Handle("POST "+Path, signIn(http.HandlerFunc(h.begin)))
+	mux.Handle("POST "+AnswerPath, signIn(http.HandlerFunc(h.answer)))
 	mux.Handle("GET "+CallbackPath+"{digest}", signIn(http.HandlerFunc(h.callback)))
 }
 

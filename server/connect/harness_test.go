@@ -45,6 +45,7 @@ type fakeLogins struct {
 	pages, begun, completed int
 	callback                connect.Callback
 	cookie                  auth.Secret
+	answers                 []connect.Answer
 	allowed                 bool
 }
 
@@ -68,6 +69,17 @@ func (f *fakeLogins) Begin(_ context.Context, access auth.Access, requestID stri
 		return connect.Started{}, errors.New("begun with another id")
 	}
 	return f.started, f.beginErr
+}
+
+func (f *fakeLogins) Answer(_ context.Context, access auth.Access, requestID string, a connect.Answer) (connect.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers = append(f.answers, a)
+	f.allowed = access(agent.Owner{App: "app", User: "u"})
+	if f.resultErr == nil && requestID != f.page.RequestID {
+		return connect.Result{}, errors.New("answered with another id")
+	}
+	return f.result, f.resultErr
 }
 
 func (f *fakeLogins) Complete(_ context.Context, access auth.Access, c connect.Callback) (connect.Result, error) {

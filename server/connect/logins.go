@@ -18,6 +18,8 @@ type Logins interface {
 	// Complete takes what the provider sent back. It must go on when ctx ends: the browser may be gone. Beside an error the
 	// result says what the caller may know: RequestID makes the page link back, Outcome says whether the request is open.
 	Complete(ctx context.Context, access auth.Access, c Callback) (Result, error)
+	// Answer ends a request that is no login. A form that does not fit is a [*FormError], and the request waits as before.
+	Answer(ctx context.Context, access auth.Access, requestID string, a Answer) (Result, error)
 }
 
 // Page is what is shown of a request.
@@ -39,6 +41,9 @@ type Page struct {
 	Created    time.Time
 	// Deadline is zero when there is none.
 	Deadline time.Time
+	// Input says that the request is no login: ServerHost wants something else. Inputs is what, while the request is open.
+	Input  bool
+	Inputs []Input
 }
 
 // Started is a flow that waits for its browser to come back.
@@ -79,6 +84,8 @@ type Result struct {
 	ProviderHost string
 	// Correlator goes back to an ADK client with its ticket.
 	Correlator string
+	// Input says that the request was no login.
+	Input bool
 }
 
 // Errors of [Logins].

@@ -70,6 +70,12 @@ func (h *Handler) outcome(r Result, before bool) view {
 	}
 	m := message{status: http.StatusOK}
 	switch {
+	case r.Input && r.Outcome == auth.StatusGranted && before:
+		m.title, m.lines = "Already answered", []string{"This was answered before.", closeWindow}
+	case r.Input && r.Outcome == auth.StatusGranted:
+		m.title, m.lines = "Thank you", []string{who + " goes on by itself.", closeWindow}
+	case r.Input && r.Outcome == auth.StatusDenied:
+		m.title, m.lines = "Declined", []string{who + " goes on without it.", closeWindow}
 	case r.Outcome == auth.StatusGranted && before:
 		m.title, m.lines = "Already connected", []string{who + " has what it needs.", closeWindow}
 	case r.Outcome == auth.StatusGranted && r.ProviderHost != "":

@@ -36,10 +36,11 @@ type view struct {
 	Action   string
 	CSRF     string
 	ReturnTo string
+	Problem  string
 }
 
 func parsePages() (*template.Template, error) {
-	pages, err := template.New("").Funcs(template.FuncMap{"plain": plain, "date": date, "iso": iso}).ParseFS(pageFiles, "pages/*.html")
+	pages, err := template.New("").Funcs(template.FuncMap{"plain": plain, "long": long, "date": date, "iso": iso}).ParseFS(pageFiles, "pages/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
@@ -89,7 +90,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v view) {
 		web.Error(w, r, http.StatusInternalServerError, "internal error")
 		return
 	}
-	web.PageHeaders(w.Header(), v.name == "ask.html")
+	web.PageHeaders(w.Header(), v.name == "ask.html" || v.name == "input.html") // their answers redirect
 	w.WriteHeader(v.status)
 	_, _ = body.WriteTo(w) // the client is gone; nobody is left to tell
 }
@@ -99,10 +100,17 @@ const maxShown = 200
 
 // plain keeps a name from changing how the text around it reads: control and bidirectional format characters are
 // replaced, and what is too long is cut.
-func plain(s string) string {
+func plain(s string) string { return clean(s, maxShown) }
+
+// maxLong bounds a text of a server, in bytes.
+const maxLong = 4 << 10
+
+func long(s string) string { return clean(s, maxLong) }
+
+func clean(s string, limit int) string {
 	s = strings.ToValidUTF8(s, string(unicode.ReplacementChar))
-	if len(s) > maxShown {
-		s = strings.ToValidUTF8(s[:maxShown], "") + "…"
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {

@@ -12,7 +12,7 @@ type Run struct {
 	App     string `json:"app"`
 	User    string `json:"user"`
 	Session string `json:"session"`
-	// State is one of wire's: running, waiting_credential, idle, or the ending of a closed session. "new" before the first
+	// State is one of wire's: running, waiting_credential, waiting_input, idle, or the ending of a closed session. "new" before the first
 	// message.
 	State      string    `json:"state"`
 	Mode       string    `json:"mode"`
@@ -22,8 +22,10 @@ type Run struct {
 	Updated    time.Time `json:"updated"`
 }
 
-// Waiting is a login that a run waits for.
+// Waiting is what a run waits for: a login, or what a server wants of the person besides.
 type Waiting struct {
+	// Kind is "login" or "input".
+	Kind     string    `json:"kind"`
 	Request  string    `json:"request"`
 	Link     string    `json:"link"`
 	Provider string    `json:"provider"`
@@ -38,6 +40,7 @@ type Waiting struct {
 // Login is a request as its person sees it.
 type Login struct {
 	Request  string      `json:"request"`
+	Kind     string      `json:"kind"`
 	Status   auth.Status `json:"status"`
 	Link     string      `json:"link"`
 	App      string      `json:"app"`

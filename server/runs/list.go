@@ -23,7 +23,7 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 	for _, q := range open {
 		if q.WorkflowID == row.WorkflowID && q.Status.Open() {
 			out.WaitingFor = append(out.WaitingFor, Waiting{
-				Request: q.ID, Link: q.Link(h.PublicURL), Provider: q.Need.Provider.Issuer, Tool: q.Need.Tool, Toolset: q.Need.Toolset,
+				Kind: kindOf(q), Request: q.ID, Link: q.Link(h.PublicURL), Provider: q.Need.Provider.Issuer, Tool: q.Need.Tool, Toolset: q.Need.Toolset,
 				Agent: q.Agent, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
 			})
 		}
@@ -31,10 +31,17 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 	switch {
 	case row.Status == "":
 		out.State = stateNew
-	case row.Status == string(wire.StateWaitingCredential) && len(out.WaitingFor) == 0:
+	case strings.HasPrefix(row.Status, "waiting_") && len(out.WaitingFor) == 0:
 		out.State = string(wire.StateRunning) // the login is there, and the run has not written down yet that it goes on
 	}
 	return out
+}
+
+func kindOf(r auth.Request) string {
+	if r.Need.Type == auth.TypeInput {
+		return auth.TypeInput
+	}
+	return "login"
 }
 
 func list(s []string) []string {
@@ -100,6 +107,7 @@ func (h *Handler) logins(r *http.Request) (any, error) {
 		}
 		for _, q := range requests {
 			out = append(out, Login{
+				Kind:    kindOf(q),
 				Request: q.ID, Status: q.Status, Link: q.Link(h.PublicURL), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
 				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: q.Need.Provider.Issuer, Server: q.Need.Server,
 				Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,

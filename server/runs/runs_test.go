@@ -147,7 +147,7 @@ func TestJobFromStartToEnd(t *testing.T) {
 	require.NotEmpty(t, waiting["since"])
 	delete(waiting, "since")
 	require.Equal(t, map[string]any{
-		"request": "r1", "link": streamtest.Public + "/connect?request=r1&state=correlator-r1", "provider": "https://r1.example",
+		"kind": "login", "request": "r1", "link": streamtest.Public + "/connect?request=r1&state=correlator-r1", "provider": "https://r1.example",
 		"tool": "search", "toolset": "notion", "agent": "helper", "scopes": []any{"read"},
 	}, waiting)
 

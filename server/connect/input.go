@@ -1,0 +1,127 @@
+package connect
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"tarry/server/signin"
+)
+
+// Input is one thing that a server wants of the person: to visit a URL, or to fill in a form.
+type Input struct {
+	// Message is the server's text.
+	Message string
+	// URL and Host are empty for a form. Unusual says that the host is not written as it reads (Punycode).
+	URL     string
+	Host    string
+	Unusual bool
+	Fields  []Field
+}
+
+// Field of a form.
+type Field struct {
+	// Name is the name of the form's control, unique on the page.
+	Name        string
+	Title       string
+	Description string
+	// Kind is an HTML input type, or "select" or "multiple".
+	Kind     string
+	Required bool
+	Value    string
+	Checked  bool
+	Options  []Option
+}
+
+// Option of a select or multiple.
+type Option struct {
+	Value, Label string
+	Selected     bool
+}
+
+// Answer is what the person did.
+type Answer struct {
+	Decline bool
+	// Values returns what was filled into a control.
+	Values func(name string) []string
+}
+
+// FormError is a form that does not fit. Text is ours, with the field's title in it.
+type FormError struct{ Text string }
+
+// Error implements error.
+func (e *FormError) Error() string { return "connect: form: " + e.Text }
+
+// maxAnswer bounds a filled-in form, in bytes.
+const maxAnswer = 256 << 10
+
+// ControlName is the name of a field of the nth input.
+func ControlName(n int, field string) string { return "field-" + strconv.Itoa(n) + "-" + field }
+
+// answer ends a request that is no login.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
+	id, ok := h.form(w, r, maxAnswer)
+	action, once := single(r.PostForm, "action")
+	if !ok || !once || action != "accept" && action != "decline" {
+		h.fail(w, r, errForm, "", false)
+		return
+	}
+	caller := signin.FromContext(r.Context())
+	back := h.allowedReturn(r.PostForm)
+	values := func(name string) []string { return r.PostForm[name] }
+	result, err := h.logins.Answer(r.Context(), caller.Access(), id, Answer{Decline: action == "decline", Values: values})
+	var wrong *FormError
+	switch {
+	case errors.As(err, &wrong):
+		h.again(w, r, id, back, wrong)
+	case err == nil || errors.Is(err, ErrFinished) && result.Outcome != "":
+		if back != "" && !result.Outcome.Open() {
+			h.sendBack(w, r, back, result.Correlator)
+			return
+		}
+		h.show(w, r, h.outcome(result, err != nil))
+	default:
+		h.fail(w, r, err, id, result.Outcome.Open())
+	}
+}
+
+// again shows the form with what was filled in, and what is wrong with it.
+func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string, wrong *FormError) {
+	caller := signin.FromContext(r.Context())
+	page, err := h.logins.Page(r.Context(), caller.Access(), id)
+	if err != nil {
+		h.fail(w, r, err, "", false)
+		return
+	}
+	for _, in := range page.Inputs {
+		for i := range in.Fields {
+			in.Fields[i].refill(r.PostForm[in.Fields[i].Name])
+		}
+	}
+	v := h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, wrong)
+	v.status = http.StatusUnprocessableEntity
+	h.show(w, r, v)
+}
+
+func (f *Field) refill(values []string) {
+	f.Value, f.Checked = "", len(values) > 0
+	if len(values) > 0 {
+		f.Value = values[0]
+	}
+	for i := range f.Options {
+		f.Options[i].Selected = false
+		for _, v := range values {
+			f.Options[i].Selected = f.Options[i].Selected || f.Options[i].Value == v
+		}
+	}
+}
+
+func (h *Handler) inputs(page Page, token, back string, wrong *FormError) view {
+	v := view{
+		status: http.StatusOK, name: "input.html", Title: page.ServerHost + " asks", Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back,
+	}
+	if wrong != nil {
+		v.Problem = wrong.Text
+	}
+	return v
+}

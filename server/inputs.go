@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"tarry/auth"
+	"tarry/auth/discovery"
+	"tarry/auth/inputs"
+	"tarry/server/connect"
+)
+
+// inputPage describes a request that is no login.
+func (l logins) inputPage(r auth.Request) (connect.Page, error) {
+	n := r.Need
+	p := connect.Page{
+		RequestID: r.ID, App: r.Owner.App, User: r.Owner.User, Agent: r.Agent, Tool: n.Tool, Toolset: n.Toolset,
+		ServerHost: hostOf(n), Status: r.Status, Correlator: r.Correlator, Created: r.Created, Deadline: r.Deadline, Input: true,
+	}
+	if !r.Status.Open() {
+		return p, nil
+	}
+	q, err := l.inputs.Question(r)
+	if err != nil {
+		return p, fmt.Errorf("open question: %w", err)
+	}
+	for i, in := range q.Inputs {
+		shown, err := inputOf(i, in)
+		if err != nil {
+			return p, err
+		}
+		p.Inputs = append(p.Inputs, shown)
+	}
+	return p, nil
+}
+
+func hostOf(n auth.Need) string {
+	if n.Server == "" {
+		return n.Toolset
+	}
+	return discovery.Host(n.Server)
+}
+
+func inputOf(i int, in auth.Input) (connect.Input, error) {
+	out := connect.Input{Message: in.Message}
+	if in.Mode == auth.InputURL {
+		out.URL, out.Host = in.URL, discovery.Host(in.URL)
+		if u, err := url.Parse(in.URL); err == nil {
+			out.Unusual = strings.Contains(strings.ToLower(u.Hostname()), "xn--") || strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > '~' })
+		}
+		return out, nil
+	}
+	fields, err := inputs.Fields(in.Schema)
+	if err != nil {
+		return out, fmt.Errorf("form: %w", err)
+	}
+	for _, f := range fields {
+		shown := connect.Field{
+			Name: connect.ControlName(i, f.Name), Title: f.Title, Description: f.Description, Kind: f.Kind, Required: f.Required,
+			Value: f.Value, Checked: f.Checked,
+		}
+		for _, o := range f.Options {
+			shown.Options = append(shown.Options, connect.Option(o))
+		}
+		out.Fields = append(out.Fields, shown)
+	}
+	return out, nil
+}
+
+// Answer implements connect.Logins.
+func (l logins) Answer(ctx context.Context, access auth.Access, id string, a connect.Answer) (connect.Result, error) {
+	r, err := l.requests.Request(ctx, id, access)
+	if err != nil {
+		return connect.Result{}, page(err)
+	}
+	result := connect.Result{Outcome: r.Status, RequestID: r.ID, App: r.Owner.App, Agent: r.Agent, Correlator: r.Correlator, Input: true}
+	if !r.Status.Open() {
+		return result, connect.ErrFinished
+	}
+	answers, err := l.answers(r, a)
+	if err != nil {
+		return result, page(err)
+	}
+	r, err = l.inputs.Answer(ctx, access, id, answers)
+	l.wake()
+	if r.Status != "" {
+		result.Outcome = r.Status
+	}
+	if err != nil {
+		return result, page(err)
+	}
+	return result, nil
+}
+
+// answers reads what was filled in.
+func (l logins) answers(r auth.Request, a connect.Answer) (map[string]auth.InputAnswer, error) {
+	q, err := l.inputs.Question(r)
+	if err != nil {
+		return nil, fmt.Errorf("open question: %w", err)
+	}
+	out := map[string]auth.InputAnswer{}
+	for i, in := range q.Inputs {
+		answer := auth.InputAnswer{Action: auth.InputAccept}
+		switch {
+		case a.Decline:
+			answer.Action = auth.InputDecline
+		case in.Mode == auth.InputForm:
+			answer.Content, err = inputs.Parse(in.Schema, func(name string) []string { return a.Values(connect.ControlName(i, name)) })
+		}
+		var wrong *inputs.FieldError
+		if errors.As(err, &wrong) {
+			return nil, &connect.FormError{Text: wrong.Error() + "."}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read form: %w", err)
+		}
+		out[in.Key] = answer
+	}
+	return out, nil
+}
