@@ -216,7 +216,13 @@ func (h *harness) press(t *testing.T, more string, change func(url.Values, *http
 	if back := page.field("redirect_uri"); back != "" {
 		form.Set("redirect_uri", back)
 	}
-	return h.do(t, http.MethodPost, "/connect", func(r *http.Request) {
+	return h.post(t, "/connect", form, change)
+}
+
+// post sends a form from a page of ours.
+func (h *harness) post(t *testing.T, path string, form url.Values, change func(url.Values, *http.Request)) answer {
+	t.Helper()
+	return h.do(t, http.MethodPost, path, func(r *http.Request) {
 		r.Header.Set("Origin", "null")
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		if change != nil {
