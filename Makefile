@@ -1,5 +1,5 @@
 # Everything a contributor or a newcomer runs. `make help` lists the targets. Needs Go and make; nothing is downloaded but
-# Go modules. Works with GNU Make 3.81 (macOS) and later.
+# Go modules and, where a target says npm, the packages that a lock file pins. Works with GNU Make 3.81 (macOS) and later.
 
 # Versions of tools, installed into bin/tools by `make lint`.
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -10,6 +10,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 SOAK_POINTS := 50
 TEST_TIMEOUT := 25m
 SOAK_TIMEOUT := 60m
+INTEROP_TIMEOUT := 15m
 
 TOOLS := $(CURDIR)/bin/tools
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
@@ -33,7 +34,7 @@ say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-main test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross soak clean race-possible
+	lint-examples lint-workflows cross interop soak clean race-possible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +96,7 @@ lint-go: $(GOLANGCI_LINT) ## run go vet and golangci-lint on the main module
 	@$(call say,go vet ./...)
 	@go vet ./...
 	@go vet -tags faults ./internal/process ./cmd/worker ./cmd/server
+	@go vet -tags interop ./interop
 	@$(call say,golangci-lint run ./...)
 	@$(GOLANGCI_LINT) run ./...
 
@@ -129,6 +131,11 @@ $(WORKFLOWCHECK):
 	@mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS) go install go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION)
 	@mv $(TOOLS)/workflowcheck $@
+
+interop: build race-possible ## run the demo's job against an authorization server and an MCP server from npm (needs npm)
+	@.ci/npm interop
+	@$(call say,interop: go test $(RACE) ./interop)
+	@CGO_ENABLED=$(CGO) go test -tags interop $(RACE) -count=1 -v -timeout $(INTEROP_TIMEOUT) ./interop
 
 soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
 	@$(call say,killing at $(SOAK_POINTS) points)

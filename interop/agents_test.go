@@ -1,0 +1,49 @@
+//go:build interop
+
+package interop_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// toolset is an MCP server as an agent's file names it.
+type toolset struct {
+	url   string
+	tools []string
+	extra string // more lines of args, indented by six
+}
+
+// single is an app of one agent with the name "agent" that follows a script.
+func single(steps string, sets ...toolset) options {
+	var b strings.Builder
+	b.WriteString("name: agent\nmodel: ${var:MODEL}\ninstruction: Help.\ntools:\n")
+	for _, s := range sets {
+		fmt.Fprintf(&b, "  - name: McpToolset\n    args:\n      streamable_http_connection_params:\n        url: %s\n", s.url)
+		fmt.Fprintf(&b, "      tool_filter: [%s]\n%s", strings.Join(s.tools, ", "), s.extra)
+	}
+	return options{
+		agents: map[string]string{"agent/root_agent.yaml": b.String()},
+		script: "agents:\n  - agent: agent\n    steps:\n" + steps,
+	}
+}
+
+// calls is a step of a script with one call for each text, such as "echo {message: hello}".
+func calls(texts ...string) string {
+	var b strings.Builder
+	b.WriteString("      - calls:\n")
+	for _, t := range texts {
+		name, args, _ := strings.Cut(t, " ")
+		fmt.Fprintf(&b, "          - name: %s\n            args: %s\n", name, args)
+	}
+	return b.String()
+}
+
+// says is a step of a script that ends a turn.
+func says(text string) string { return fmt.Sprintf("      - text: %q\n", text) }
+
+const (
+	echo = "echo {message: hello}"
+	// long outlives an access token of shortLife.
+	long = "trigger-long-running-operation {duration: 6, steps: 6}"
+)
