@@ -42,7 +42,8 @@ type Requests interface {
 	RequestOf(ctx context.Context, row session.Session, id string) (auth.Request, error)
 	// Answered returns the newest granted request of a slot in a session; false when there is none.
 	Answered(ctx context.Context, row session.Session, slot auth.Slot) (auth.Request, bool, error)
-	Ask(ctx context.Context, a session.Append, r auth.Request) (auth.Asked, error)
+	// Ask calls event, if it opens the request, with the link known.
+	Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error)
 	CloseRequest(ctx context.Context, row session.Session, id string) (auth.Status, error)
 }
 

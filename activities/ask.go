@@ -65,22 +65,9 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 			return asked{}, final("question cannot be kept")
 		}
 	}
-	config, err := a.authConfig(r)
-	if err != nil {
-		return asked{}, err
-	}
-	e := session.NewEvent{Kind: session.KindRequest, Parents: q.parents, Event: session.Event{
-		ID:           t.id(wire.RoleRequest),
-		InvocationID: invocation,
-		Author:       q.agent,
-		Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{
-			ID: r.ID, Name: agent.RequestCredential, Args: map[string]any{"functionCallId": q.functionCall, "authConfig": config},
-		}}}},
-		LongRunningToolIDs: []string{r.ID},
-	}}
-	add := t.append(e)
+	add := t.append()
 	add.Acted = q.acted
-	out, err := a.Requests.Ask(ctx, add, r)
+	out, err := a.Requests.Ask(ctx, add, r, func(r auth.Request) (session.NewEvent, error) { return a.asking(t, q, r) })
 	if err != nil {
 		return asked{}, a.failed(ctx, "open request", err)
 	}
@@ -93,6 +80,23 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 		a.Slog.InfoContext(ctx, what, "request_id", out.Request.ID, "session_id", t.row.ID, "provider", q.need.Slot.Issuer, "tool", q.need.Tool)
 	}
 	return asked{out}, nil
+}
+
+// asking is the event that asks.
+func (a *Activities) asking(t *attempt, q question, r auth.Request) (session.NewEvent, error) {
+	config, err := a.authConfig(r)
+	if err != nil {
+		return session.NewEvent{}, err
+	}
+	return session.NewEvent{Kind: session.KindRequest, Parents: q.parents, Event: session.Event{
+		ID:           t.id(wire.RoleRequest),
+		InvocationID: r.Invocation,
+		Author:       q.agent,
+		Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{
+			ID: r.ID, Name: agent.RequestCredential, Args: map[string]any{"functionCallId": q.functionCall, "authConfig": config},
+		}}}},
+		LongRunningToolIDs: []string{r.ID},
+	}}, nil
 }
 
 // authConfig is ADK's AuthConfig. Its authUri is our own page, never the provider's, and no secret is in it.

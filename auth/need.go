@@ -2,6 +2,8 @@ package auth
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	"tarry/agent"
 )
@@ -31,8 +33,12 @@ type Challenge struct {
 // Need is a credential that is missing, with everything that was discovered about how to get it. It is pinned to the
 // request that asks for it and holds no secret in the clear.
 type Need struct {
-	Slot     Slot     `json:"slot"`
-	Scopes   []string `json:"scopes,omitempty"`
+	Slot   Slot     `json:"slot"`
+	Scopes []string `json:"scopes,omitempty"`
+	// Wanted is what this need was before Scopes was widened by what others ask for at the same time; nil if it was not.
+	Wanted []string `json:"wanted,omitempty"`
+	// Limit is the definition's max_scopes; empty means none.
+	Limit    []string `json:"limit,omitempty"`
 	Key      string   `json:"key"`
 	Type     string   `json:"type"`
 	Tool     string   `json:"tool,omitempty"`
@@ -72,6 +78,24 @@ type Client struct {
 	Secret agent.SecretRef   `json:"secret,omitempty"`
 	Auth   string            `json:"auth,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
+}
+
+// Own returns the scopes that the need itself has, whatever it asks for on behalf of others.
+func (n Need) Own() []string {
+	if n.Wanted != nil {
+		return n.Wanted
+	}
+	return n.Scopes
+}
+
+// SameLogin says whether one login at a provider can answer both needs, scopes apart: besides the slot, which two
+// definitions may share, everything that decides where the person and the code are sent is the same.
+func (n Need) SameLogin(o Need) bool {
+	provider := n.Provider.Discovered && o.Provider.Discovered ||
+		n.Provider.Discovered == o.Provider.Discovered && n.Provider.TokenEndpoint == o.Provider.TokenEndpoint &&
+			n.Provider.AuthorizationEndpoint == o.Provider.AuthorizationEndpoint
+	return n.Type != TypeInput && n.Type == o.Type && n.Slot == o.Slot && provider &&
+		reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
 }
 
 // RequiredError says that a tool cannot go on before a person has logged in. It starts the wait; it is no failure.

@@ -37,18 +37,24 @@ type Request struct {
 	Call   string
 	Need   Need
 	Status Status
-	// Correlator is ADK's state: public, and never accepted at the callback.
+	// Correlator is ADK's state: public, and never accepted at the callback. Requests that share a link share it.
 	Correlator string
+	// Leader is the request whose link this one shares; empty, or its own id, when the link is its own.
+	Leader string
 	// Deadline is zero when there is none.
 	Deadline time.Time
 	Created  time.Time
 	Ended    time.Time
 }
 
-// Link is the address at which the asked person answers the request, good while it is open. publicURL is the configured
-// one, never a Host header. The query is there so that clients of ADK, which append "&redirect_uri=…", make a valid URL.
+// Link is the address at which the asked person answers the request, good while it is open, also when the request that it
+// is named after has ended. publicURL is the configured one, never a Host header. The query is there so that clients of ADK, which append "&redirect_uri=…", make a valid URL.
 func (r Request) Link(publicURL string) string {
-	return strings.TrimRight(publicURL, "/") + "/connect?" + url.Values{"request": {r.ID}, "state": {r.Correlator}}.Encode()
+	id := r.Leader
+	if id == "" {
+		id = r.ID
+	}
+	return strings.TrimRight(publicURL, "/") + "/connect?" + url.Values{"request": {id}, "state": {r.Correlator}}.Encode()
 }
 
 // Asked is what came of opening a request.

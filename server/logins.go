@@ -43,11 +43,15 @@ func (l logins) Page(ctx context.Context, access auth.Access, id string) (connec
 	if err != nil {
 		return connect.Page{}, page(err)
 	}
-	return connect.Page{
+	out := connect.Page{
 		RequestID: p.Request.ID, App: p.App, User: p.Request.Owner.User, Agent: p.Agent, Tool: p.Tool, Toolset: p.Toolset,
 		ProviderHost: p.ProviderHost, ServerHost: p.ServerHost, Scopes: p.Scopes, Status: p.Status,
-		Correlator: p.Request.Correlator, Created: p.Request.Created, Deadline: p.Request.Deadline,
-	}, nil
+		Correlator: p.Request.Correlator, Created: p.Request.Created, Deadline: p.Request.Deadline, Runs: p.Runs,
+	}
+	for _, a := range p.Askers {
+		out.Askers = append(out.Askers, connect.Asker(a))
+	}
+	return out, nil
 }
 
 // Begin implements connect.Logins.

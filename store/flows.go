@@ -73,9 +73,9 @@ func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
 		if n >= live {
 			return oauth.ErrTooMany
 		}
-		if _, err := c.exec(`INSERT INTO flows (state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed)
-			VALUES (?, ?, ?, ?, 'live', ?, ?, ?, NULL, ?, ?, ?, ?, 0, 0)`,
-			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires)); err != nil {
+		if _, err := c.exec(`INSERT INTO flows (state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed, seen)
+			VALUES (?, ?, ?, ?, 'live', ?, ?, ?, NULL, ?, ?, ?, ?, 0, 0, (SELECT MAX(seq) FROM requests WHERE link = ?))`,
+			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires), r.Leader); err != nil {
 			return err
 		}
 		return c.audit(r.Owner, r.Session, r.ID, auditOpened, strings.Join(f.Relaxed, " "))
@@ -183,17 +183,21 @@ func (s *Store) Reopen(ctx context.Context, stateHash, reason string) error {
 		if f.Status != oauth.FlowExchanging {
 			return oauth.ErrConflict
 		}
-		if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE state_hash = ?`, stateHash); err != nil {
-			return err
-		}
-		if _, err := c.exec(`UPDATE requests SET status = 'pending' WHERE id = ? AND status = 'exchanging'`, r.ID); err != nil {
-			return err
-		}
-		return c.audit(r.Owner, r.Session, r.ID, auditReopened, reason)
+		return c.reopen(f, r, reason)
 	})
 }
 
-// Deny implements [oauth.Store].
+func (c *conn) reopen(f oauth.Flow, r auth.Request, reason string) error {
+	if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE state_hash = ?`, f.StateHash); err != nil {
+		return err
+	}
+	if _, err := c.exec(`UPDATE requests SET status = 'pending' WHERE id = ? AND status = 'exchanging'`, r.ID); err != nil {
+		return err
+	}
+	return c.audit(r.Owner, r.Session, r.ID, auditReopened, reason)
+}
+
+// Deny implements [oauth.Store]. What the page did not show, because it was asked later, waits on.
 func (s *Store) Deny(ctx context.Context, stateHash, reason string) error {
 	return s.tx(ctx, func(c *conn) error {
 		f, r, err := c.flowAndRequest(stateHash)
@@ -203,9 +207,6 @@ func (s *Store) Deny(ctx context.Context, stateHash, reason string) error {
 		if !r.Status.Open() || f.Status == oauth.FlowSpent {
 			return oauth.ErrConflict
 		}
-		if err := c.end(r, auth.StatusDenied, reason); err != nil {
-			return err
-		}
-		return c.tell(r, auth.StatusDenied)
+		return c.deny(f, r, reason)
 	})
 }

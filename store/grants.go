@@ -52,26 +52,27 @@ func (s *Store) Commit(ctx context.Context, stateHash string, g oauth.Grant) (wo
 		if err != nil {
 			return err
 		}
-		if !r.Status.Open() {
+		if !r.Status.Open() || r.Need.Provider.Discovered && g.Provider.Issuer != r.Need.Provider.Issuer { // repinned meanwhile
 			return oauth.ErrConflict
 		}
 		if err := c.saveGrant(r.Need.Slot, g); err != nil {
 			return err
 		}
-		woken, err = c.grantRequests(r, g.Scopes)
+		g.Slot = r.Need.Slot
+		woken, err = c.grantRequests(r, g)
 		return err
 	})
 	return woken, err
 }
 
-func (c *conn) grantRequests(asked auth.Request, scopes []string) (woken []auth.Request, err error) {
-	open, err := c.requests(`slot = ? AND status IN ('pending', 'exchanging')`, asked.Need.Slot.ID())
+func (c *conn) grantRequests(asked auth.Request, g oauth.Grant) (woken []auth.Request, err error) {
+	open, err := c.requests(`slot = ? AND `+isOpen+` ORDER BY seq`, asked.Need.Slot.ID())
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range open {
 		// A provider that grants less than was asked still answers this request: the tool finds out what is missing.
-		if r.ID != asked.ID && !auth.Covers(scopes, r.Need.Scopes) {
+		if r.ID != asked.ID && !(auth.Covers(g.Scopes, r.Need.Own()) && answers(g, r.Need)) {
 			continue
 		}
 		if err := c.end(r, auth.StatusGranted, ""); err != nil {

@@ -121,7 +121,7 @@ func (k *kit) askOnce(id string) error {
 		return err
 	}
 	a, r := question(row, "", "req-"+id, n)
-	_, err = k.s.Ask(k.ctx, a, r)
+	_, err = k.s.Ask(k.ctx, a, r, render(a))
 	return err
 }
 

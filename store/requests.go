@@ -12,13 +12,15 @@ import (
 
 var _ oauth.Store = (*Store)(nil)
 
-const requestColumns = `id, app, usr, session, workflow_id, invocation, agent, call, need, status, correlator, deadline, created, ended`
+const isOpen = `status IN ('pending', 'exchanging')`
+
+const requestColumns = `id, app, usr, session, workflow_id, invocation, agent, call, need, status, correlator, link, deadline, created, ended`
 
 func scanRequest(scan func(...any) error) (auth.Request, error) {
 	var r auth.Request
 	var need string
 	var deadline, created, ended int64
-	err := scan(&r.ID, &r.Owner.App, &r.Owner.User, &r.Session, &r.WorkflowID, &r.Invocation, &r.Agent, &r.Call, &need, &r.Status, &r.Correlator, &deadline, &created, &ended)
+	err := scan(&r.ID, &r.Owner.App, &r.Owner.User, &r.Session, &r.WorkflowID, &r.Invocation, &r.Agent, &r.Call, &need, &r.Status, &r.Correlator, &r.Leader, &deadline, &created, &ended)
 	if err != nil {
 		return r, err
 	}
@@ -64,23 +66,23 @@ func (c *conn) locked(id string) (auth.Request, error) {
 	return c.request(id)
 }
 
-// Ask opens a request: the row, the event that asks, and the mark on the call are one transaction under the slot's lock.
-// It asks nobody when the credential is there already, when the person has refused the same login in this invocation, or
+// Ask opens a request: the row, the event that asks, and the mark on the call are one transaction under the slot's lock. a
+// is the frame of the event, which is rendered inside, when the request's link is known; it must do nothing else. Ask asks nobody when the credential is there already, when the person has refused the same login in this invocation, or
 // when an open request of the session covers the need. Whatever it finds, the call's mark is given back: nothing was
 // executed, and a crash before the caller says so must not make the call's outcome unknown.
-func (s *Store) Ask(ctx context.Context, a session.Append, r auth.Request) (asked auth.Asked, err error) {
+func (s *Store) Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (asked auth.Asked, err error) {
 	err = s.tx(ctx, func(c *conn) error {
 		row, err := c.lockedSession(a.Owner, a.Session)
 		if err != nil {
 			return err
 		}
-		asked, err = c.ask(row, a, r)
+		asked, err = c.ask(row, a, r, event)
 		return err
 	})
 	return asked, err
 }
 
-func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.Asked, error) {
+func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error) {
 	if err := c.lockSlot(r.Need.Slot); err != nil {
 		return auth.Asked{}, err
 	}
@@ -107,7 +109,7 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.
 	}
 	same = slices.DeleteFunc(same, func(o auth.Request) bool { return o.Invocation != r.Invocation })
 	if old, ok := find(func(o auth.Request) bool {
-		return (o.Status == auth.StatusDenied || o.Status == auth.StatusExpired) && auth.Covers(r.Need.Scopes, o.Need.Scopes)
+		return (o.Status == auth.StatusDenied || o.Status == auth.StatusExpired) && auth.Covers(r.Need.Scopes, o.Need.Own())
 	}); ok {
 		return auth.Asked{Request: old, Denied: true}, nil
 	}
@@ -116,6 +118,14 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.
 	}); ok {
 		return c.asked(row, a, r.Call, old)
 	}
+	if err := c.lead(&r); err != nil {
+		return auth.Asked{}, err
+	}
+	e, err := event(r)
+	if err != nil {
+		return auth.Asked{}, err
+	}
+	a.Events = []session.NewEvent{e}
 	return c.openRequest(row, a, r, slot)
 }
 
@@ -124,9 +134,13 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request) (auth.
 func (c *conn) granted(slot string, need auth.Need) (bool, error) {
 	found, err := c.grants(`slot = ?`, slot)
 	return err == nil && slices.ContainsFunc(found, func(g oauth.Grant) bool {
-		from := g.Slot == need.Slot && (need.Provider.Discovered || g.Provider.TokenEndpoint == need.Provider.TokenEndpoint)
-		return from && g.Version > need.Refused && auth.Covers(g.Scopes, need.Scopes) && (g.Expires.IsZero() || len(g.Refresh) > 0 || g.Left() > 0)
+		return answers(g, need) && g.Version > need.Refused && auth.Covers(g.Scopes, need.Scopes) && (g.Expires.IsZero() || len(g.Refresh) > 0 || g.Left() > 0)
 	}), err
+}
+
+// answers says whether a need could be met by a grant from where this one comes.
+func answers(g oauth.Grant, need auth.Need) bool {
+	return g.Slot == need.Slot && (need.Provider.Discovered || g.Provider.TokenEndpoint == need.Provider.TokenEndpoint)
 }
 
 func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request, slot string) (auth.Asked, error) {
@@ -138,9 +152,9 @@ func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request
 	if _, err := c.append(row, a); err != nil {
 		return auth.Asked{}, err
 	}
-	if _, err := c.exec(`INSERT INTO requests (id, app, usr, session, workflow_id, invocation, agent, call, slot, need, event, status, correlator, deadline, created, ended)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-		r.ID, r.Owner.App, r.Owner.User, row.ID, row.WorkflowID, r.Invocation, r.Agent, r.Call, slot, need, a.Events[0].ID, string(r.Status), r.Correlator, micros(r.Deadline), c.now); err != nil {
+	if _, err := c.exec(`INSERT INTO requests (id, app, usr, session, workflow_id, invocation, agent, call, slot, need, event, status, correlator, link, deadline, created, ended)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+		r.ID, r.Owner.App, r.Owner.User, row.ID, row.WorkflowID, r.Invocation, r.Agent, r.Call, slot, need, a.Events[0].ID, string(r.Status), r.Correlator, r.Leader, micros(r.Deadline), c.now); err != nil {
 		return auth.Asked{}, err
 	}
 	if r.Need.Type != auth.TypeInput {
@@ -181,7 +195,7 @@ func (s *Store) Request(ctx context.Context, id string, access auth.Access) (aut
 func (s *Store) Requests(ctx context.Context, owner agent.Owner, onlyOpen bool, limit int) ([]auth.Request, error) {
 	where := `app = ? AND usr = ?`
 	if onlyOpen {
-		where += ` AND status IN ('pending', 'exchanging')`
+		where += ` AND ` + isOpen
 	}
 	return s.read(ctx).requests(where+` ORDER BY seq DESC LIMIT ?`, owner.App, owner.User, limit)
 }
@@ -209,8 +223,13 @@ func (s *Store) CloseRequest(ctx context.Context, row session.Session, id string
 
 // end closes an open request; the caller has checked under the slot's lock that it is open, and tells the run if it must.
 func (c *conn) end(r auth.Request, status auth.Status, detail string) error {
-	if _, err := c.exec(`UPDATE requests SET status = ?, ended = ? WHERE id = ? AND status IN ('pending', 'exchanging')`, string(status), c.now, r.ID); err != nil {
+	if _, err := c.exec(`UPDATE requests SET status = ?, ended = ? WHERE id = ? AND `+isOpen, string(status), c.now, r.ID); err != nil {
 		return err
+	}
+	if status == auth.StatusCancelled || status == auth.StatusExpired {
+		if err := c.inherit(r); err != nil {
+			return err
+		}
 	}
 	if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE request = ?`, r.ID); err != nil {
 		return err

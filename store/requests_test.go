@@ -25,9 +25,9 @@ func askCases() []testCase {
 			require.NoError(k, err)
 			a, r := question(row, "c1", "req", need(ann, "read"), "m")
 			r.Deadline = k.clock.now().Add(time.Hour)
-			asked, err := k.s.Ask(k.ctx, a, r)
+			asked, err := k.s.Ask(k.ctx, a, r, render(a))
 			require.NoError(k, err)
-			r.Status, r.Created = auth.StatusPending, k.clock.now()
+			r.Status, r.Created, r.Leader = auth.StatusPending, k.clock.now(), r.ID
 			require.Equal(k, auth.Asked{Request: r, Event: "event-req"}, asked)
 			require.Equal(k, r, k.request("req"))
 			require.Equal(k, []string{"m", "event-req"}, k.timeline(row))
@@ -48,7 +48,7 @@ func askCases() []testCase {
 			k.calls(row, theRun, "m", nil, "c1")
 			a, r := question(row, "c1", "req", need(ann, "read"), "m")
 			a.Events[0].ID = "m"
-			_, err := k.s.Ask(k.ctx, a, r)
+			_, err := k.s.Ask(k.ctx, a, r, render(a))
 			require.ErrorIs(k, err, session.ErrConflict)
 			_, err = k.s.Request(k.ctx, "req", anyone)
 			require.ErrorIs(k, err, oauth.ErrNotFound)
@@ -95,7 +95,7 @@ func askCases() []testCase {
 			require.Equal(k, "r2", k.ask(row, "c2", "r2", refused, "m").Request.ID)
 			a, r := question(row, "c1", "r3", refused, "m")
 			a.Acted = "r1"
-			asked, err := k.s.Ask(k.ctx, a, r)
+			asked, err := k.s.Ask(k.ctx, a, r, render(a))
 			require.NoError(k, err)
 			require.Equal(k, "r2", asked.Request.ID)
 			require.Empty(k, k.outgoing())
@@ -117,7 +117,7 @@ func askCases() []testCase {
 
 			a, r := question(row, "c2", "r4", need(ann, "read"), "m")
 			r.Invocation = "e-2"
-			later, err := k.s.Ask(k.ctx, a, r)
+			later, err := k.s.Ask(k.ctx, a, r, render(a))
 			require.NoError(k, err)
 			require.False(k, later.Denied, "another invocation asks again")
 			require.Equal(k, "r4", later.Request.ID)
@@ -226,7 +226,7 @@ func askCases() []testCase {
 			k.login("granted", "admin")
 			a, r := question(row, "", "other", need(ann, "x"))
 			r.Invocation = "e-2"
-			_, err := k.s.Ask(k.ctx, a, r)
+			_, err := k.s.Ask(k.ctx, a, r, render(a))
 			require.NoError(k, err)
 			_, err = k.s.Finish(k.ctx, row, session.Ending{Run: theRun, Invocation: inv, Status: "cancelled", Append: session.Append{Owner: ann, Session: "s"}})
 			require.NoError(k, err)
@@ -416,7 +416,7 @@ func flowCases() []testCase {
 		}},
 		{"flow/deny ends the request and tells its run, once", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
-			_, other := k.waiting(ann, "t", "read")
+			_, other := k.waiting(ann, "t", "write")
 			state := k.exchanging(request)
 			require.NoError(k, k.s.Deny(k.ctx, state, "access_denied"))
 			require.Equal(k, auth.StatusDenied, k.request(request).Status)

@@ -90,7 +90,7 @@ func TestStore(t *testing.T) {
 func suite(t *testing.T, fresh func(testing.TB) database) {
 	t.Helper()
 	for _, cases := range [][]testCase{
-		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), flowCases(), grantCases(), outboxCases(), definitionCases(), raceCases(),
+		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), linkCases(), flowCases(), grantCases(), outboxCases(), definitionCases(), raceCases(),
 	} {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
@@ -255,10 +255,15 @@ func question(row session.Session, call, request string, n auth.Need, parents ..
 		}
 }
 
+// render makes the event of a question, as it is.
+func render(a session.Append) func(auth.Request) (session.NewEvent, error) {
+	return func(auth.Request) (session.NewEvent, error) { return a.Events[0], nil }
+}
+
 func (k *kit) ask(row session.Session, call, request string, n auth.Need, parents ...string) auth.Asked {
 	k.Helper()
 	a, r := question(row, call, request, n, parents...)
-	out, err := k.s.Ask(k.ctx, a, r)
+	out, err := k.s.Ask(k.ctx, a, r, render(a))
 	require.NoError(k, err)
 	return out
 }

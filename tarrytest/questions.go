@@ -25,7 +25,7 @@ type questions struct {
 }
 
 // Ask implements [activities.Requests].
-func (q *questions) Ask(ctx context.Context, a session.Append, r auth.Request) (auth.Asked, error) {
+func (q *questions) Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error) {
 	if _, ok := q.credentials.token(r.Need.Key, r.Need.Refused); ok {
 		return auth.Asked{Granted: true}, nil
 	}
@@ -36,7 +36,7 @@ func (q *questions) Ask(ctx context.Context, a session.Append, r auth.Request) (
 			return auth.Asked{Request: old, Denied: true}, nil
 		}
 	}
-	out, err := q.Requests.Ask(ctx, a, r)
+	out, err := q.Requests.Ask(ctx, a, r, event)
 	if err != nil {
 		return out, fmt.Errorf("ask: %w", err)
 	}

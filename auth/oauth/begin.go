@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,11 +38,8 @@ type Started struct {
 // Begin begins a login of an open request, with everything fresh, as often as the person likes. Errors for the page:
 // [ErrNotFound], [ErrClosed], [ErrBusy], [ErrTooMany], [auth.ErrUnavailable], [auth.ErrMisconfigured].
 func (s *Service) Begin(ctx context.Context, access auth.Access, requestID string) (*Started, error) {
-	r, err := s.cfg.Store.Request(ctx, requestID, access)
+	r, err := s.front(ctx, access, requestID)
 	if err != nil {
-		return nil, fmt.Errorf("begin login: %w", err)
-	}
-	if err := errors.Join(s.waits(r), sound(r)); err != nil {
 		return nil, err
 	}
 	endpoint, err := authorizationEndpoint(r.Need.Provider)
@@ -54,11 +52,7 @@ func (s *Service) Begin(ctx context.Context, access auth.Access, requestID strin
 	}
 	switch err := s.cfg.Store.BeginFlow(ctx, f, liveFlows); {
 	case errors.Is(err, ErrConflict):
-		r, readErr := s.cfg.Store.Request(ctx, requestID, access)
-		if readErr != nil {
-			return nil, fmt.Errorf("begin login: %w", readErr)
-		}
-		if err := s.waits(r); err != nil {
+		if _, err := s.front(ctx, access, requestID); err != nil {
 			return nil, err
 		}
 		return nil, ErrBusy
@@ -73,6 +67,37 @@ func (s *Service) Begin(ctx context.Context, access auth.Access, requestID strin
 		RedirectURL: authorizationURL(endpoint, f, secrets),
 		CookieName:  s.cookieName(f.StateHash), Cookie: secrets.cookie, Expires: f.Expires,
 	}, nil
+}
+
+// front returns the request that a link is answered by at this moment, with the scopes of all that wait behind it.
+func (s *Service) front(ctx context.Context, access auth.Access, requestID string) (auth.Request, error) {
+	behind, err := s.cfg.Store.Behind(ctx, requestID, access)
+	if err != nil {
+		return auth.Request{}, fmt.Errorf("begin login: %w", err)
+	}
+	return s.frontOf(behind)
+}
+
+func (s *Service) frontOf(behind []auth.Request) (auth.Request, error) {
+	var r auth.Request
+	var first error
+	for _, o := range behind {
+		err := errors.Join(s.waits(o), sound(o))
+		switch {
+		case errors.Is(err, ErrBusy):
+			return o, err
+		case err != nil:
+			first = cmp.Or(first, err)
+		case r.ID == "":
+			r = o
+		default:
+			r.Need.Scopes = auth.Union(r.Need.Scopes, o.Need.Scopes)
+		}
+	}
+	if r.ID == "" {
+		return behind[0], first
+	}
+	return r, nil
 }
 
 func (s *Service) waits(r auth.Request) error {

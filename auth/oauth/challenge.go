@@ -135,7 +135,7 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 	}
 	n.Type, n.Key = typeOf(want.Auth), keyOf(want.Auth, n.Slot)
 	n.Tool, n.Toolset, n.Server, n.Refused = want.Tool, want.Toolset, want.Server, want.Refused
-	n.Client.Params, n.Relaxed = want.Auth.AuthorizationParams, relaxed(want.Auth)
+	n.Client.Params, n.Relaxed, n.Limit = want.Auth.AuthorizationParams, relaxed(want.Auth), limit
 	return &auth.RequiredError{Need: n}
 }
 

@@ -52,12 +52,13 @@ func (s *Service) Complete(ctx context.Context, access auth.Access, cb Callback)
 		s.refuse(ctx, f, reason, cb.Code)
 		return Result{}, err
 	}
-	r, err := s.cfg.Store.Request(ctx, f.Request, access)
+	out, err := s.outcome(ctx, access, f)
 	if err != nil {
 		return Result{}, fmt.Errorf("complete login: %w", err)
 	}
+	r := out.Request
 	if !r.Status.Open() {
-		return Result{Outcome: r.Status, Request: r}, nil
+		return out, nil
 	}
 	if err := sound(r); err != nil {
 		s.refuse(ctx, f, "damaged", cb.Code)

@@ -118,7 +118,12 @@ func (s *Service) deny(ctx context.Context, access auth.Access, f Flow) (Result,
 }
 
 func (s *Service) outcome(ctx context.Context, access auth.Access, f Flow) (Result, error) {
-	r, err := s.cfg.Store.Request(ctx, f.Request, access)
+	// The request that the flow was begun for may have ended, and another behind its link have taken the login over.
+	now, err := s.cfg.Store.Flow(ctx, f.StateHash)
+	if err != nil {
+		return Result{}, fmt.Errorf("read login: %w", err)
+	}
+	r, err := s.cfg.Store.Request(ctx, now.Request, access)
 	if err != nil {
 		return Result{}, fmt.Errorf("read request: %w", err)
 	}
@@ -154,7 +159,15 @@ func (s *Service) commit(ctx context.Context, access auth.Access, f Flow, got to
 	return out, err
 }
 
+// askedFor are the scopes of all that waited behind the link when the login began, without what we added ourselves.
+func askedFor(f Flow, n auth.Need) []string {
+	asked := slices.DeleteFunc(slices.Clone(f.Scopes), func(scope string) bool { return scope == scopeOffline })
+	return auth.Union(n.Scopes, asked)
+}
+
 func (s *Service) newGrant(f Flow, n auth.Need, got tokens) (g Grant, missing []string, err error) {
+	// What the person was asked for, on behalf of all that wait behind the link.
+	n.Scopes = askedFor(f, n)
 	now := s.cfg.Now()
 	g = Grant{
 		ID: uuid.NewString(), Slot: n.Slot, Scopes: n.Scopes, Provider: f.Provider, Client: f.Client, Created: now, Updated: now,

@@ -76,6 +76,9 @@ func (m *memoryStore) ask(r auth.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.Status = auth.StatusPending
+	if r.Leader == "" {
+		r.Leader = r.ID
+	}
 	m.requests[r.ID] = &r
 }
 
@@ -118,6 +121,26 @@ func (m *memoryStore) Request(_ context.Context, id string, access auth.Access) 
 		return auth.Request{}, oauth.ErrNotFound
 	}
 	return *r, nil
+}
+
+func (m *memoryStore) Behind(ctx context.Context, id string, access auth.Access) ([]auth.Request, error) {
+	r, err := m.Request(ctx, id, access)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := []auth.Request{}
+	for _, o := range m.requests {
+		if o.Status.Open() && o.Owner == r.Owner && o.Leader == r.Leader {
+			out = append(out, *o)
+		}
+	}
+	slices.SortFunc(out, func(a, b auth.Request) int { return a.Created.Compare(b.Created) })
+	if len(out) == 0 {
+		out = append(out, r)
+	}
+	return out, nil
 }
 
 func (m *memoryStore) Requests(context.Context, agent.Owner, bool, int) ([]auth.Request, error) {
@@ -228,6 +251,9 @@ func (m *memoryStore) Reopen(_ context.Context, stateHash, reason string) error 
 	f.Status, f.Code, f.Verifier, f.Nonce = oauth.FlowSpent, nil, nil, nil
 	if r := m.requests[f.Request]; r.Status == auth.StatusExchanging {
 		r.Status = auth.StatusPending
+		if r.Leader == "" {
+			r.Leader = r.ID
+		}
 	}
 	m.audit("reopened %s", reason)
 	return nil

@@ -22,19 +22,31 @@ type Page struct {
 	Tool    string
 	Toolset string
 	Status  auth.Status
+	// Runs is how many sessions wait behind the link, Askers what asks in them, each once, the oldest first.
+	Runs   int
+	Askers []Asker
 }
 
-// Page describes a request and changes nothing.
+// Asker is what needs a login.
+type Asker struct{ Agent, Tool, Toolset string }
+
+// Page describes what is behind a link and changes nothing. A request that has ended gives its place to the next one that
+// shares its link.
 func (s *Service) Page(ctx context.Context, access auth.Access, requestID string) (Page, error) {
-	r, err := s.cfg.Store.Request(ctx, requestID, access)
+	behind, err := s.cfg.Store.Behind(ctx, requestID, access)
 	if err != nil {
 		return Page{}, fmt.Errorf("connect page: %w", err)
+	}
+	r := behind[0]
+	if front, err := s.frontOf(behind); err == nil {
+		r = front
 	}
 	n := r.Need
 	p := Page{
 		Request: r, ProviderHost: discovery.Host(n.Provider.AuthorizationEndpoint), Scopes: n.Scopes, New: n.Scopes,
 		App: r.Owner.App, Agent: r.Agent, Tool: n.Tool, Toolset: n.Toolset, Status: r.Status,
 	}
+	p.Runs, p.Askers = asking(behind)
 	if n.Server != "" {
 		p.ServerHost = discovery.Host(n.Server)
 	}
@@ -48,4 +60,16 @@ func (s *Service) Page(ctx context.Context, access auth.Access, requestID string
 		p.New = without(n.Scopes, grants[0].Scopes)
 	}
 	return p, nil
+}
+
+func asking(behind []auth.Request) (runs int, askers []Asker) {
+	sessions, known := map[string]bool{}, map[Asker]bool{}
+	for _, r := range behind {
+		a := Asker{Agent: r.Agent, Tool: r.Need.Tool, Toolset: r.Need.Toolset}
+		if !known[a] {
+			askers = append(askers, a)
+		}
+		sessions[r.WorkflowID], known[a] = true, true
+	}
+	return len(sessions), askers
 }

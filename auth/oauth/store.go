@@ -31,6 +31,10 @@ type Store interface {
 	// Requests lists an owner's requests, newest first; open ones only if onlyOpen.
 	Requests(ctx context.Context, owner agent.Owner, onlyOpen bool, limit int) ([]auth.Request, error)
 
+	// Behind lists the open requests behind the link of a request that access allows, oldest first; when none is open, that
+	// request alone. The first is the one to answer: its login answers them all.
+	Behind(ctx context.Context, id string, access auth.Access) ([]auth.Request, error)
+
 	// BeginFlow stores a new flow of an open request; at most live flows of one request may be unexpired ([ErrTooMany]).
 	// A request that is no longer pending is [ErrConflict].
 	BeginFlow(ctx context.Context, f Flow, live int) error
@@ -47,7 +51,8 @@ type Store interface {
 	Interrupted(ctx context.Context, limit int) ([]Flow, error)
 	// Reopen ends an exchange without a token: the flow is spent, the request pending again.
 	Reopen(ctx context.Context, stateHash, reason string) error
-	// Deny ends the request as denied, with the message that tells its run.
+	// Deny ends as denied the open requests that were behind the link when the flow began, with the messages that tell their
+	// runs.
 	Deny(ctx context.Context, stateHash, reason string) error
 	// Commit stores the grant of an exchange, ends as granted every open request of the slot whose scopes it covers, and
 	// writes the messages that wake their runs. The returned requests are those.

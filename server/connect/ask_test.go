@@ -220,3 +220,20 @@ func TestLink(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "https://tarry.example/connect?request=a%26b", h.Link("a&b"))
 }
+
+// One login answers many runs; the page says so, and who asks.
+func TestAskForManyRuns(t *testing.T) {
+	t.Parallel()
+	h := serve(t, false, nil)
+	h.page.Runs, h.page.Askers = 50, []connect.Asker{{Agent: "booker", Tool: "book", Toolset: "calendar"}, {Agent: "<b>clerk</b>", Toolset: "mail"}}
+	a := h.get(t, "/connect?request=adk-r1")
+	requirePage(t, a, http.StatusOK, "Connect to provider.example")
+	for _, want := range []string{"50 runs wait", "booker", "book", "calendar", "&lt;b&gt;clerk&lt;/b&gt;", "mail"} {
+		require.Contains(t, a.body, want)
+	}
+	require.NotContains(t, a.body, "more</li>")
+	for range 30 {
+		h.page.Askers = append(h.page.Askers, connect.Asker{Agent: "one"})
+	}
+	require.Contains(t, h.get(t, "/connect?request=adk-r1").body, "and 12 more")
+}

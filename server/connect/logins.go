@@ -44,7 +44,27 @@ type Page struct {
 	// Input says that the request is no login: ServerHost wants something else. Inputs is what, while the request is open.
 	Input  bool
 	Inputs []Input
+	// Runs is how many sessions wait for this login; 0 counts as 1. Askers are what asks in them, Agent and Tool among them.
+	Runs   int
+	Askers []Asker
 }
+
+// Asker is an agent with a tool of its that needs the login.
+type Asker struct{ Agent, Tool, Toolset string }
+
+// maxAskers bounds the list on a page.
+const maxAskers = 20
+
+// Listed are the askers to show when there are several.
+func (p Page) Listed() []Asker {
+	if len(p.Askers) < 2 {
+		return nil
+	}
+	return p.Askers[:min(len(p.Askers), maxAskers)]
+}
+
+// Unlisted is how many more there are.
+func (p Page) Unlisted() int { return max(0, len(p.Askers)-maxAskers) }
 
 // Started is a flow that waits for its browser to come back.
 type Started struct {

@@ -156,11 +156,11 @@ func (p *Player) AskOnly(call, id string) auth.Request {
 		ID: id, Name: agent.RequestCredential, Args: map[string]any{"functionCallId": call, "authConfig": AuthConfig(id)},
 	}}}})
 	e.LongRunningToolIDs = []string{id}
-	add := p.add(e)
+	add := p.add()
 	if call != "" {
 		add.Calls = []session.Call{{ID: call}}
 	}
-	asked, err := p.Store.Ask(p.tb.Context(), add, r)
+	asked, err := p.Store.Ask(p.tb.Context(), add, r, func(auth.Request) (session.NewEvent, error) { return e, nil })
 	check(p.tb, err)
 	return asked.Request
 }
