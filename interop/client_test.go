@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,10 +25,12 @@ type runStatus struct {
 	InvocationStatus string `json:"invocation_status"`
 	Answer           string
 	Denied           bool
-	ModelCalls       int                                             `json:"model_calls"`
-	ToolCalls        int                                             `json:"tool_calls"`
-	WaitingFor       []struct{ Request, Link, Tool, Toolset string } `json:"waiting_for"`
+	ModelCalls       int          `json:"model_calls"`
+	ToolCalls        int          `json:"tool_calls"`
+	WaitingFor       []waitingFor `json:"waiting_for"`
 }
+
+type waitingFor struct{ Kind, Link, Tool string }
 
 type event struct {
 	Content struct {
@@ -91,21 +94,27 @@ func (r run) status() (s runStatus) {
 // waiting waits until the run waits for a login other than those in not, and returns its link.
 func (r run) waiting(not ...string) (link string) {
 	r.w.t.Helper()
-	r.w.eventually("the run does not wait for a login", func() bool {
+	return r.waits("waiting_credential", not)
+}
+
+// asked is waiting for what a server wants of the person.
+func (r run) asked(not ...string) (link string) {
+	r.w.t.Helper()
+	return r.waits("waiting_input", not)
+}
+
+func (r run) waits(state string, not []string) (link string) {
+	r.w.t.Helper()
+	r.w.eventually("the run does not get to "+state, func() bool {
 		s := r.status()
-		if s.State != "waiting_credential" {
+		if s.State != state {
 			return false
 		}
-		for _, f := range s.WaitingFor {
-			known := false
-			for _, n := range not {
-				known = known || n == f.Link
-			}
-			if link = f.Link; !known {
-				return true
-			}
+		i := slices.IndexFunc(s.WaitingFor, func(f waitingFor) bool { return !slices.Contains(not, f.Link) })
+		if i >= 0 {
+			link = s.WaitingFor[i].Link
 		}
-		return false
+		return i >= 0
 	})
 	return link
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,8 @@ type options struct {
 	script string
 	mcpURL string
 	env    []string
+	// prepare, if not nil, gets the server's address before it starts.
+	prepare func(server string)
 }
 
 // newWorld starts everything; it stops with the test.
@@ -56,6 +59,9 @@ func newWorld(t *testing.T, o options) *world {
 		require.NoError(t, w.Close())
 		w.checkLogs()
 	})
+	if o.prepare != nil {
+		o.prepare(w.URL())
+	}
 	require.NoError(t, w.Start(t.Context(), stack.All()...))
 	return w
 }
@@ -78,7 +84,8 @@ func (w *world) checkLogs() {
 			require.Fail(w.t, "data race in "+string(name), string(body[i:min(len(body), i+4000)]))
 		}
 		if w.t.Failed() {
-			lines := strings.Split(string(body), "\n")
+			// Without the test's own polling.
+			lines := slices.DeleteFunc(strings.Split(string(body), "\n"), func(l string) bool { return strings.Contains(l, `/status","status":200`) })
 			w.t.Logf("--- %s\n%s", name, strings.Join(lines[max(0, len(lines)-40):], "\n"))
 		}
 	}
