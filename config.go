@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"tarry/auth"
+	"tarry/auth/oauth"
 	"tarry/internal/wiring"
 )
 
@@ -37,6 +38,10 @@ type Config struct {
 	LookupEnv func(string) (string, bool)
 	// PublicURL is where browsers reach the server: login links begin with it.
 	PublicURL *url.URL
+	// ClientMetadataURL is where providers find the server's OAuth client metadata document, which makes it known to them
+	// without registration. Empty means /oauth/client-metadata.json below PublicURL if that is https, "none" that there is
+	// none; the same as the server's.
+	ClientMetadataURL string
 	// Vars are the values of ${var:NAME} in agent files.
 	Vars map[string]string
 	// Dev allows loopback addresses for providers and MCP servers.
@@ -59,18 +64,19 @@ type Config struct {
 // Variables lists the environment variables of a worker with what they mean, for help texts and documentation.
 func Variables() map[string]string {
 	return map[string]string{
-		"TARRY_TASK_QUEUE":     "Temporal task queue (default tarry)",
-		"TARRY_DATABASE_URL":   "file path or sqlite:// URL (default .tarry/tarry.db)",
-		"TARRY_DATA_DIR":       "folder of the keyset (default .tarry)",
-		"TARRY_AGENTS_DIR":     "folder of agent folders",
-		"TARRY_SECRETS_DIR":    "folder of ${file:…} secrets",
-		"TARRY_PUBLIC_URL":     "where browsers reach the server (default http://127.0.0.1:8080)",
-		"TARRY_VARS":           "values of ${var:NAME} in agent files: NAME=VALUE,NAME=VALUE",
-		"TARRY_DEV":            "true: loopback providers and servers, short timeouts",
-		"TARRY_ALLOW_STDIO":    "true: MCP servers may be started as processes",
-		"TARRY_ALLOW_CIDRS":    "private address ranges that may be reached, separated by commas",
-		"TARRY_SCRIPTS_DIR":    "folder of scripts for scripted/… models",
-		"TARRY_SCRIPT_JOURNAL": "file to which calls of scripted models are written",
+		"TARRY_TASK_QUEUE":          "Temporal task queue (default tarry)",
+		"TARRY_DATABASE_URL":        "file path or sqlite:// URL (default .tarry/tarry.db)",
+		"TARRY_DATA_DIR":            "folder of the keyset (default .tarry)",
+		"TARRY_AGENTS_DIR":          "folder of agent folders",
+		"TARRY_SECRETS_DIR":         "folder of ${file:…} secrets",
+		"TARRY_PUBLIC_URL":          "where browsers reach the server (default http://127.0.0.1:8080)",
+		"TARRY_CLIENT_METADATA_URL": "https address of the OAuth client metadata document, or none; if unset, /oauth/client-metadata.json below an https TARRY_PUBLIC_URL",
+		"TARRY_VARS":                "values of ${var:NAME} in agent files: NAME=VALUE,NAME=VALUE",
+		"TARRY_DEV":                 "true: loopback providers and servers, short timeouts",
+		"TARRY_ALLOW_STDIO":         "true: MCP servers may be started as processes",
+		"TARRY_ALLOW_CIDRS":         "private address ranges that may be reached, separated by commas",
+		"TARRY_SCRIPTS_DIR":         "folder of scripts for scripted/… models",
+		"TARRY_SCRIPT_JOURNAL":      "file to which calls of scripted models are written",
 	}
 }
 
@@ -79,23 +85,27 @@ func Variables() map[string]string {
 func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 	e := env{lookup: lookup}
 	c := Config{
-		TaskQueue:     e.text("TARRY_TASK_QUEUE", "tarry"),
-		DatabaseURL:   e.text("TARRY_DATABASE_URL", ".tarry/tarry.db"),
-		DataDir:       e.text("TARRY_DATA_DIR", ".tarry"),
-		AgentsDir:     e.text("TARRY_AGENTS_DIR", ""),
-		SecretsDir:    e.text("TARRY_SECRETS_DIR", ""),
-		LookupEnv:     lookup,
-		PublicURL:     e.url("TARRY_PUBLIC_URL", "http://127.0.0.1:8080"),
-		Vars:          e.pairs("TARRY_VARS"),
-		Dev:           e.flag("TARRY_DEV"),
-		AllowStdio:    e.flag("TARRY_ALLOW_STDIO"),
-		AllowCIDRs:    e.prefixes("TARRY_ALLOW_CIDRS"),
-		GeminiKey:     auth.NewSecret(e.text("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
-		GeminiBaseURL: e.text("GEMINI_BASE_URL", ""),
-		OpenAIKey:     auth.NewSecret(e.text("OPENAI_API_KEY", "")),
-		OpenAIBaseURL: e.text("OPENAI_BASE_URL", ""),
-		ScriptsDir:    e.text("TARRY_SCRIPTS_DIR", ""),
-		ScriptJournal: e.text("TARRY_SCRIPT_JOURNAL", ""),
+		TaskQueue:         e.text("TARRY_TASK_QUEUE", "tarry"),
+		DatabaseURL:       e.text("TARRY_DATABASE_URL", ".tarry/tarry.db"),
+		DataDir:           e.text("TARRY_DATA_DIR", ".tarry"),
+		AgentsDir:         e.text("TARRY_AGENTS_DIR", ""),
+		SecretsDir:        e.text("TARRY_SECRETS_DIR", ""),
+		LookupEnv:         lookup,
+		PublicURL:         e.url("TARRY_PUBLIC_URL", "http://127.0.0.1:8080"),
+		ClientMetadataURL: e.text("TARRY_CLIENT_METADATA_URL", ""),
+		Vars:              e.pairs("TARRY_VARS"),
+		Dev:               e.flag("TARRY_DEV"),
+		AllowStdio:        e.flag("TARRY_ALLOW_STDIO"),
+		AllowCIDRs:        e.prefixes("TARRY_ALLOW_CIDRS"),
+		GeminiKey:         auth.NewSecret(e.text("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
+		GeminiBaseURL:     e.text("GEMINI_BASE_URL", ""),
+		OpenAIKey:         auth.NewSecret(e.text("OPENAI_API_KEY", "")),
+		OpenAIBaseURL:     e.text("OPENAI_BASE_URL", ""),
+		ScriptsDir:        e.text("TARRY_SCRIPTS_DIR", ""),
+		ScriptJournal:     e.text("TARRY_SCRIPT_JOURNAL", ""),
+	}
+	if _, err := oauth.MetadataURL(c.ClientMetadataURL, c.PublicURL, c.Dev); err != nil {
+		e.errs = append(e.errs, fmt.Errorf("TARRY_CLIENT_METADATA_URL: %w", err))
 	}
 	return c, errors.Join(e.errs...)
 }
@@ -103,7 +113,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 func (c Config) wiring() wiring.Config {
 	return wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, SecretsDir: c.SecretsDir, LookupEnv: c.LookupEnv, PublicURL: c.PublicURL,
-		Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: c.Log, Fault: c.Fault,
+		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: c.Log, Fault: c.Fault,
 	}
 }
 

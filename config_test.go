@@ -41,10 +41,12 @@ func TestConfigFromEnvReportsEverything(t *testing.T) {
 	t.Parallel()
 	_, err := tarry.ConfigFromEnv(lookup(map[string]string{
 		"TARRY_VARS": "A", "TARRY_DEV": "perhaps", "TARRY_ALLOW_CIDRS": "10.0.0.0", "TARRY_PUBLIC_URL": "tarry.example.com",
+		"TARRY_CLIENT_METADATA_URL": "http://tarry.example.com/client",
 	}))
 	for _, part := range []string{
 		`TARRY_VARS: "A" is not NAME=VALUE`, `TARRY_DEV: "perhaps" is neither true nor false`,
 		`TARRY_ALLOW_CIDRS: "10.0.0.0" is not a range such as 10.0.0.0/8`, `TARRY_PUBLIC_URL: "tarry.example.com" is not an http(s) URL`,
+		`TARRY_CLIENT_METADATA_URL: "http://tarry.example.com/client" is not an https URL`,
 	} {
 		require.ErrorContains(t, err, part)
 	}

@@ -23,8 +23,9 @@ type Slot struct {
 
 // Sources of an OAuth client.
 const (
-	ClientPreregistered = "pre:" // followed by the client id
-	ClientDynamic       = "dynamic"
+	ClientPreregistered = "pre:"     // followed by the client id
+	ClientMetadata      = "metadata" // our metadata document, whose URL is the id everywhere
+	ClientDynamic       = "dynamic"  // registered by ourselves, one for each provider and redirect URI
 )
 
 // ID is a digest of the slot, with length-prefixed parts: two slots never share one.

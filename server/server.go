@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tarry/agent"
+	"tarry/auth/oauth"
 	"tarry/outbox"
 	"tarry/server/adk"
 	"tarry/server/connect"
@@ -42,6 +43,7 @@ func New(c Config) (*Server, error) {
 		api.Handle("GET /metrics", c.Metrics)
 	}
 	mux.Handle("/", c.SignIn.Require(signin.API)(api))
+	mux.HandleFunc("GET "+oauth.MetadataPath, s.clientMetadata)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})

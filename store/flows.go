@@ -78,6 +78,9 @@ func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
 			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires), r.Leader); err != nil {
 			return err
 		}
+		if err := c.useCallback(r.Need); err != nil {
+			return err
+		}
 		return c.audit(r.Owner, r.Session, r.ID, auditOpened, strings.Join(f.Relaxed, " "))
 	})
 }

@@ -116,7 +116,10 @@ func (c *conn) saveGrant(slot auth.Slot, g oauth.Grant) error {
 
 // Grants implements [oauth.Store].
 func (s *Store) Grants(ctx context.Context, q oauth.GrantQuery) ([]oauth.Grant, error) {
-	where, args := `app = ? AND usr = ? AND domain = ? AND resource = ? AND client = ?`, []any{q.Owner.App, q.Owner.User, q.Domain, q.Resource, q.Client}
+	where, args := `app = ? AND usr = ? AND domain = ? AND resource = ?`, []any{q.Owner.App, q.Owner.User, q.Domain, q.Resource}
+	if q.Client != "" {
+		where, args = where+` AND client = ?`, append(args, q.Client)
+	}
 	if q.Issuer != "" {
 		where, args = where+` AND issuer = ?`, append(args, q.Issuer)
 	}

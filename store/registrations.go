@@ -50,12 +50,3 @@ func (s *Store) Unregister(ctx context.Context, issuer, redirectURI, clientID st
 	_, err := s.read(ctx).exec(`DELETE FROM registrations WHERE issuer = ? AND redirect_uri = ? AND client_id = ?`, issuer, redirectURI, clientID)
 	return err
 }
-
-// Callback implements [oauth.Store].
-func (s *Store) Callback(ctx context.Context, digest string) (issuer string, err error) {
-	err = s.read(ctx).get(`SELECT issuer FROM callbacks WHERE digest = ?`, []any{digest}, []any{&issuer})
-	if missing(err) {
-		return "", oauth.ErrNotFound
-	}
-	return issuer, err
-}

@@ -157,11 +157,8 @@ func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request
 		r.ID, r.Owner.App, r.Owner.User, row.ID, row.WorkflowID, r.Invocation, r.Agent, r.Call, slot, need, a.Events[0].ID, string(r.Status), r.Correlator, r.Leader, micros(r.Deadline), c.now); err != nil {
 		return auth.Asked{}, err
 	}
-	if r.Need.Type != auth.TypeInput {
-		digest := oauth.CallbackDigest(oauth.CallbackIssuer(r.Need.Provider))
-		if _, err := c.exec(`INSERT INTO callbacks (digest, issuer) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING`, digest, r.Need.Provider.Issuer); err != nil {
-			return auth.Asked{}, err
-		}
+	if err := c.useCallback(r.Need); err != nil {
+		return auth.Asked{}, err
 	}
 	if err := c.audit(r.Owner, row.ID, r.ID, auditAsked, r.Need.Toolset+"/"+r.Need.Tool); err != nil {
 		return auth.Asked{}, err

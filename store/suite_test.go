@@ -90,7 +90,8 @@ func TestStore(t *testing.T) {
 func suite(t *testing.T, fresh func(testing.TB) database) {
 	t.Helper()
 	for _, cases := range [][]testCase{
-		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), linkCases(), flowCases(), grantCases(), outboxCases(), definitionCases(), raceCases(),
+		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), linkCases(), flowCases(), grantCases(),
+		callbackCases(), outboxCases(), definitionCases(), raceCases(),
 	} {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {

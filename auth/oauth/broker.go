@@ -113,7 +113,7 @@ func (b *broker) require(ctx context.Context, t target, want auth.Want, prior *G
 func (b *broker) find(ctx context.Context, t target, want auth.Want) (usable, prior *Grant, err error) {
 	for _, resource := range t.resources {
 		grants, err := b.service.cfg.Store.Grants(ctx, GrantQuery{
-			Owner: b.owner, Domain: t.domain, Issuer: t.issuer, Resource: resource, Client: t.client,
+			Owner: b.owner, Domain: t.domain, Issuer: t.issuer, Resource: resource, Client: t.client(),
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find grant: %w", err)

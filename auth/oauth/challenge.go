@@ -124,7 +124,7 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 		return fmt.Errorf("%w: %s", ErrScopeLimit, shorten(without(n.Scopes, limit)))
 	}
 	// A login replaces the grant, so it must not lose what other tools of the app were granted before.
-	if prior != nil && prior.Slot == n.Slot {
+	if prior != nil && sameCredential(prior.Slot, n.Slot) {
 		kept := within(prior.Scopes, limit)
 		switch {
 		case !t.explicit && wwwAuthenticate == nil:
@@ -134,7 +134,10 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 		}
 	}
 	n.Type, n.Key = typeOf(want.Auth), keyOf(want.Auth, n.Slot)
-	n.Tool, n.Toolset, n.Server, n.Refused = want.Tool, want.Toolset, want.Server, want.Refused
+	n.Tool, n.Toolset, n.Server = want.Tool, want.Toolset, want.Server
+	if prior == nil || prior.Slot == n.Slot { // versions of another slot say nothing about this one's
+		n.Refused = want.Refused
+	}
 	n.Client.Params, n.Relaxed, n.Limit = want.Auth.AuthorizationParams, relaxed(want.Auth), limit
 	return &auth.RequiredError{Need: n}
 }
@@ -179,15 +182,21 @@ func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, w
 	if a.Issuer != "" {
 		n.Slot.Issuer = a.Issuer
 	}
-	if t.client != auth.ClientDynamic {
+	if !t.anyClient() {
 		n.Client, err = preregistered(auth.Client{ID: a.ClientID, Secret: a.ClientSecret, Auth: a.ClientAuth}, n.Provider)
 		return n, err
 	}
-	if n.Provider.RegistrationEndpoint == "" {
-		return n, misconfigured("%s does not register clients by itself: register Tarry there by hand and put its client_id into the definition",
-			discovery.Host(n.Provider.Issuer))
+	n.Client, n.Slot.Client, err = b.service.ownClient(n.Provider)
+	return n, err
+}
+
+// sameCredential: one provider may come to know us by another kind of client; what the app was granted stays the same.
+func sameCredential(a, b auth.Slot) bool {
+	own := func(client string) bool { return client == auth.ClientMetadata || client == auth.ClientDynamic }
+	if own(a.Client) && own(b.Client) {
+		a.Client = b.Client
 	}
-	return n, nil
+	return a == b
 }
 
 // preregistered settles how a client of a discovered provider authenticates.

@@ -26,7 +26,9 @@ type memoryStore struct {
 	regs     map[string]oauth.Registration
 	log      []string
 	uses     []oauth.Use
-	leases   int // calls of Lease
+	// callbacks is what a metadata document lists.
+	callbacks []string
+	leases    int // calls of Lease
 	// failures makes the next calls of a method fail.
 	failures map[string]int
 }
@@ -317,7 +319,7 @@ func (m *memoryStore) Grants(_ context.Context, q oauth.GrantQuery) ([]oauth.Gra
 	var out []oauth.Grant
 	for _, g := range slices.Backward(m.grants) {
 		s := g.Slot
-		if s.Owner == q.Owner && s.Domain == q.Domain && s.Resource == q.Resource && s.Client == q.Client && (q.Issuer == "" || q.Issuer == s.Issuer) {
+		if s.Owner == q.Owner && s.Domain == q.Domain && s.Resource == q.Resource && (q.Client == "" || s.Client == q.Client) && (q.Issuer == "" || q.Issuer == s.Issuer) {
 			out = append(out, m.aged(g.Grant))
 		}
 	}
@@ -444,6 +446,12 @@ func (m *memoryStore) Unregister(_ context.Context, issuer, redirectURI, clientI
 		delete(m.regs, key)
 	}
 	return nil
+}
+
+func (m *memoryStore) Callbacks(_ context.Context, limit int) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.callbacks[:min(limit, len(m.callbacks))], nil
 }
 
 func (m *memoryStore) Callback(context.Context, string) (string, error) { return "", oauth.ErrNotFound }

@@ -18,7 +18,13 @@ import (
 
 // client returns the client that a login uses and, for a dynamic one, its secret.
 func (s *Service) client(ctx context.Context, n auth.Need, redirectURI string) (auth.Client, auth.Secret, error) {
-	if n.Slot.Client != auth.ClientDynamic {
+	switch n.Slot.Client {
+	case auth.ClientDynamic:
+	case auth.ClientMetadata:
+		c, err := s.documentClient()
+		c.Params = n.Client.Params
+		return c, auth.Secret{}, err
+	default:
 		// Found out now, not after the person has logged in.
 		_, err := s.clientSecret(ctx, n.Client, nil, Flow{}.ad(columnClientSecret))
 		return n.Client, auth.Secret{}, err

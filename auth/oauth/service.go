@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"tarry/agent"
@@ -63,6 +62,9 @@ type Config struct {
 	PublicURL *url.URL
 	// ClientName is shown by providers at which we register ourselves.
 	ClientName string
+	// ClientMetadataURL is where providers find the [Service.MetadataDocument], which is our client id at those that take
+	// it; empty means that none is told of it. [MetadataURL] has the default.
+	ClientMetadataURL string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	Log *slog.Logger
@@ -117,11 +119,13 @@ func New(cfg Config) (*Service, error) {
 	return &Service{cfg: cfg}, nil
 }
 
+const callbackPath = "/oauth/callback/"
+
 // CallbackPath is the path of the redirect URI of an issuer; see [CallbackIssuer].
-func CallbackPath(issuer string) string { return "/oauth/callback/" + CallbackDigest(issuer) }
+func CallbackPath(issuer string) string { return callbackPath + CallbackDigest(issuer) }
 
 func (s *Service) redirectURI(p auth.Provider) string {
-	return strings.TrimSuffix(s.cfg.PublicURL.Scheme+"://"+s.cfg.PublicURL.Host+s.cfg.PublicURL.EscapedPath(), "/") + CallbackPath(CallbackIssuer(p))
+	return publicAddress(s.cfg.PublicURL) + CallbackPath(CallbackIssuer(p))
 }
 
 // clientSecret resolves a pre-registered client's secret or opens a registered one's.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 
 	"tarry/agent"
@@ -78,8 +79,10 @@ type Store interface {
 	Register(ctx context.Context, r Registration) (Registration, error)
 	// Unregister removes a registration that a provider no longer knows.
 	Unregister(ctx context.Context, issuer, redirectURI, clientID string) error
-	// Callbacks lists the issuers that have a callback path in use, by digest.
+	// Callback returns the issuer whose callback path ends in digest; [ErrNotFound] when no login used it.
 	Callback(ctx context.Context, digest string) (issuer string, err error)
+	// Callbacks lists the digests of the paths at which logins with the metadata document come back, last used first.
+	Callbacks(ctx context.Context, limit int) ([]string, error)
 }
 
 // FlowStatus is where a flow is.
@@ -141,7 +144,7 @@ type Grant struct {
 	Updated      time.Time
 }
 
-// GrantQuery selects grants of one owner. Empty Issuer matches any.
+// GrantQuery selects grants of one owner. Empty Issuer and empty Client match any.
 type GrantQuery struct {
 	Owner    agent.Owner
 	Domain   string
@@ -172,7 +175,8 @@ type Use struct {
 // CallbackDigest is the last element of an issuer's callback path: one path per issuer, so that a response of one server
 // cannot pass for another's where servers send no iss (RFC 9207 section 1).
 func CallbackDigest(issuer string) string {
-	sum := sha256.Sum256([]byte(issuer))
+	// Metadata and definitions disagree on the slash, and an operator registers the path before any metadata is read.
+	sum := sha256.Sum256([]byte(strings.TrimSuffix(issuer, "/")))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tarry/agent"
@@ -32,7 +33,8 @@ type target struct {
 	// issuer is empty when any will do.
 	issuer    string
 	resources []string
-	client    string
+	// clients are the sources of a client that fit; a definition without one takes what the provider offers.
+	clients []string
 	// omit keeps the resource parameter to ourselves.
 	omit bool
 }
@@ -46,7 +48,18 @@ func (t target) slotResource(resource string) string {
 }
 
 func (t target) slot(owner agent.Owner) auth.Slot {
-	return auth.Slot{Owner: owner, Domain: t.domain, Issuer: t.issuer, Resource: t.resources[0], Client: t.client}
+	return auth.Slot{Owner: owner, Domain: t.domain, Issuer: t.issuer, Resource: t.resources[0], Client: t.clients[0]}
+}
+
+// anyClient says whether the definition names no client.
+func (t target) anyClient() bool { return len(t.clients) > 1 }
+
+// client is the client that a grant must have for a query, or nothing.
+func (t target) client() string {
+	if t.anyClient() {
+		return ""
+	}
+	return t.clients[0]
 }
 
 // aim finds the target of a want, or says what is wrong with the definition.
@@ -65,10 +78,10 @@ func aim(want auth.Want) (target, error) {
 
 func aimAt(want auth.Want) (target, error) {
 	a := want.Auth
-	t := target{domain: a.Domain, issuer: a.Issuer, client: auth.ClientPreregistered + a.ClientID, omit: a.OmitResource}
+	t := target{domain: a.Domain, issuer: a.Issuer, clients: []string{auth.ClientPreregistered + a.ClientID}, omit: a.OmitResource}
 	if a.Type == "" || a.Type == agent.AuthMCP {
 		if a.ClientID == "" {
-			t.client = auth.ClientDynamic
+			t.clients = []string{auth.ClientMetadata, auth.ClientDynamic}
 		}
 		if t.resources = discovery.Resources(want.Server); len(t.resources) == 0 {
 			return target{}, misconfigured("credential %q has no server that could say what it needs", a.Key)
@@ -116,7 +129,7 @@ func elsewhere(a agent.Auth, want auth.Want) error {
 // fits compares what is stored with where the token is about to go. The query asked for it already; a token is not sent
 // on the strength of one comparison.
 func (t target) fits(g Grant, owner agent.Owner, want auth.Want) bool {
-	sameSlot := g.Slot.Owner == owner && g.Slot.Domain == t.domain && g.Slot.Client == t.client && (t.issuer == "" || t.issuer == g.Slot.Issuer)
+	sameSlot := g.Slot.Owner == owner && g.Slot.Domain == t.domain && slices.Contains(t.clients, g.Slot.Client) && (t.issuer == "" || t.issuer == g.Slot.Issuer)
 	if !sameSlot {
 		return false
 	}

@@ -28,7 +28,7 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	}
 	parts, err := wiring.Open(ctx, wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, SecretsDir: c.SecretsDir, LookupEnv: e.Lookup, PublicURL: c.PublicURL,
-		Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: e.Log, Fault: process.Fault(e.Lookup),
+		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: e.Log, Fault: process.Fault(e.Lookup),
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

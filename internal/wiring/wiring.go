@@ -31,6 +31,9 @@ type Config struct {
 	// LookupEnv resolves ${env:…} references.
 	LookupEnv func(string) (string, bool)
 	PublicURL *url.URL
+	// ClientMetadataURL is where providers find the client metadata document; empty means below PublicURL if that is https,
+	// "none" that there is none.
+	ClientMetadataURL string
 	// Dev allows loopback addresses for providers and MCP servers.
 	Dev        bool
 	AllowCIDRs []netip.Prefix
@@ -104,19 +107,24 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open user key: %w", err)
 	}
+	document, err := oauth.MetadataURL(c.ClientMetadataURL, c.PublicURL, c.Dev)
+	if err != nil {
+		return nil, fmt.Errorf("client metadata URL: %w", err)
+	}
 	client := safehttp.New(safehttp.Config{AllowLoopback: c.Dev, AllowCIDRs: c.AllowCIDRs, UserAgent: "tarry"})
 	logins, err := oauth.New(oauth.Config{
-		Store:           s,
-		Vault:           v,
-		HTTP:            client.HTTP(),
-		Discover:        &discovery.Discoverer{HTTP: client.HTTP(), AllowLoopback: c.Dev},
-		Secrets:         Secrets(c.SecretsDir, c.LookupEnv),
-		PublicURL:       c.PublicURL,
-		ClientName:      "Tarry",
-		Log:             c.Log,
-		Wake:            c.Wake,
-		Fault:           c.Fault,
-		ExchangeTimeout: c.ExchangeTimeout,
+		Store:             s,
+		Vault:             v,
+		HTTP:              client.HTTP(),
+		Discover:          &discovery.Discoverer{HTTP: client.HTTP(), AllowLoopback: c.Dev},
+		Secrets:           Secrets(c.SecretsDir, c.LookupEnv),
+		PublicURL:         c.PublicURL,
+		ClientName:        "Tarry",
+		ClientMetadataURL: document,
+		Log:               c.Log,
+		Wake:              c.Wake,
+		Fault:             c.Fault,
+		ExchangeTimeout:   c.ExchangeTimeout,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up logins: %w", err)
