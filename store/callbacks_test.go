@@ -54,7 +54,7 @@ func callbackCases() []testCase {
 			for i, client := range []string{auth.ClientDynamic, auth.ClientMetadata} {
 				row := k.session(ann, client)
 				k.calls(row, theRun, "m-"+client, nil, "call-"+client)
-				k.ask(row, "call-"+client, "req-"+client, at("https://a.example", client), "m-"+client)
+				k.ask(row, "call-"+client, "req-"+client, at("https://id.example", client), "m-"+client)
 				k.login("req-"+client, "read")
 				k.clock.advance(time.Second)
 				found, err := k.s.Grants(k.ctx, oauth.GrantQuery{Owner: ann, Resource: slot(ann).Resource})
