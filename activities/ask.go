@@ -73,11 +73,11 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	}
 	a.fault(ctx, "ask.after")
 	if !out.Granted && !out.Denied {
-		what := "a login is needed"
+		what, who := "a login is needed", q.need.Slot.Issuer
 		if q.input != nil {
-			what = "a server wants input from a person"
+			what, who = "a server wants input from a person", host(q.need.Server)
 		}
-		a.Slog.InfoContext(ctx, what, "request_id", out.Request.ID, "session_id", t.row.ID, "provider", q.need.Slot.Issuer, "tool", q.need.Tool)
+		a.Slog.InfoContext(ctx, what, "request_id", out.Request.ID, "session_id", t.row.ID, "provider", who, "tool", q.need.Tool)
 	}
 	return asked{out}, nil
 }

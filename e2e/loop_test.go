@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,7 +33,7 @@ func (w *world) waiting(r runHandle) string {
 	var link string
 	w.eventually("the run does not wait", func() bool {
 		s := r.status()
-		if s.State != "waiting_credential" || len(s.WaitingFor) == 0 {
+		if !strings.HasPrefix(s.State, "waiting_") || len(s.WaitingFor) == 0 {
 			return false
 		}
 		link = s.WaitingFor[0].Link
