@@ -35,6 +35,8 @@ type scenario struct {
 	tools []string
 	steps string
 	mode  string
+	url   string // of its own server; empty for the one that needs a login
+	lazy  bool
 	act   func(r recording)
 }
 
@@ -60,8 +62,15 @@ func (r recording) signal(name string, payload any) {
 	require.NoError(r.w.t, r.temporal.SignalWorkflow(r.w.t.Context(), r.workflow(), "", name, payload))
 }
 
-func scenarios() []scenario {
+// scenarios are those of apps that list freely; later ones need a login to list.
+func scenarios(curious string) (open, later []scenario) {
+	later = []scenario{
+		{name: "lazy", lazy: true, steps: call("mcp_connect") + call("list_tickets") + text("Connected."), act: func(r recording) { r.login() }},
+	}
 	return []scenario{
+		{name: "input", url: curious, steps: call("survey") + text("Asked."), act: func(r recording) {
+			r.w.answer(r.w.waiting(r.run), "accept", map[string]string{"field-0-name": "Bo"})
+		}},
 		{name: "granted", steps: call("list_tickets") + text("Four tickets."), act: func(r recording) { r.login() }},
 		{name: "denied", steps: call("list_tickets") + text("I may not look."), act: func(r recording) {
 			_, err := demo.NewBrowser().Deny(r.w.t.Context(), r.w.waiting(r.run), "alice", "alice-password")
@@ -113,7 +122,7 @@ func scenarios() []scenario {
 			r.w.loginAs(link, "alice")
 			require.NoError(r.w.t, r.w.Start(r.w.t.Context(), stack.Worker))
 		}},
-	}
+	}, later
 }
 
 // TestRecordHistories runs each scenario against the real service and replays its history, one for each run of a chain.
@@ -125,7 +134,8 @@ func TestRecordHistories(t *testing.T) {
 	o.open = true
 	script := strings.Builder{}
 	script.WriteString(o.script)
-	for _, s := range scenarios() {
+	open, later := scenarios(newCuriousServer(t).url)
+	for _, s := range slices.Concat(open, later) {
 		o.agents[s.name+"/root_agent.yaml"] = s.agent(free.url)
 		fmt.Fprintf(&script, "\n  - agent: %s\n    steps:\n%s", s.name, indent(s.steps, "      "))
 	}
@@ -135,7 +145,7 @@ func TestRecordHistories(t *testing.T) {
 	require.NoError(t, err)
 	defer temporal.Close()
 
-	for _, s := range scenarios() {
+	record := func(s scenario) {
 		in := map[string]string{"task": "Please help me with my tickets."}
 		if s.mode != "" {
 			in["mode"] = s.mode
@@ -145,8 +155,13 @@ func TestRecordHistories(t *testing.T) {
 		w.finished(r.run)
 		r.write(s.name)
 	}
-
+	for _, s := range open {
+		record(s)
+	}
 	w.mcp.SetSwitches(func(s *demo.MCPSwitches) { s.OpenListing = false })
+	for _, s := range later {
+		record(s)
+	}
 	r := recording{w, w.api.startAs("user-loop", "planner", map[string]string{"task": "Plan the next release."}), temporal}
 	r.login()
 	w.finished(r.run)
@@ -157,6 +172,8 @@ func (s scenario) agent(free string) string {
 	out := "name: " + s.name + "\nmodel: ${var:MODEL}\ninstruction: Help with tickets.\n" + s.more
 	urls := []string{"${var:MCP_URL}"}
 	switch {
+	case s.url != "":
+		urls = []string{s.url}
 	case s.tools == nil:
 	case len(s.tools) == 0:
 		return out
@@ -166,6 +183,9 @@ func (s scenario) agent(free string) string {
 	out += "tools:\n"
 	for _, url := range urls {
 		out += "  - name: McpToolset\n    args:\n      streamable_http_connection_params:\n        url: " + url + "\n"
+		if s.lazy {
+			out += "      tarry: {lazy: true}\n"
+		}
 	}
 	return out
 }
