@@ -99,6 +99,8 @@ func page(err error) error {
 		{oauth.ErrIssuer, connect.ErrProvider},
 		{oauth.ErrIdentity, connect.ErrProvider},
 		{auth.ErrUnavailable, connect.ErrTryAgain},
+		{oauth.ErrResourceRefused, &connect.MisconfiguredError{Text: "The provider rejects the resource parameter. The definition can leave it out: omit_resource."}},
+		{oauth.ErrScopeRefused, &connect.MisconfiguredError{Text: "The provider rejects a scope that was asked for. The definition can limit scopes: max_scopes."}},
 		{auth.ErrMisconfigured, connect.ErrMisconfigured},
 	} {
 		if errors.Is(err, row.from) {

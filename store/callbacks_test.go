@@ -50,6 +50,23 @@ func callbackCases() []testCase {
 			require.NoError(k, err)
 			require.Equal(k, "https://b.example/", issuer)
 		}},
+		{"callbacks/the logins of a request, newest first, answered or not", func(k *kit) {
+			_, request := k.waiting(ann, "s", "read")
+			_, other := k.waiting(ann, "t", "write")
+			first := k.begun(request)
+			k.clock.advance(time.Hour)
+			k.begun(other)
+			second := k.exchanging(request)
+			found, err := k.s.Flows(k.ctx, request, 10)
+			require.NoError(k, err)
+			require.Len(k, found, 2)
+			require.Equal(k, []string{second, first}, []string{found[0].StateHash, found[1].StateHash})
+			require.Equal(k, []oauth.FlowStatus{oauth.FlowExchanging, oauth.FlowLive}, []oauth.FlowStatus{found[0].Status, found[1].Status})
+			require.Equal(k, "client", found[1].Client.ID)
+			found, err = k.s.Flows(k.ctx, request, 1)
+			require.NoError(k, err)
+			require.Len(k, found, 1)
+		}},
 		{"callbacks/a query without client finds grants of every source", func(k *kit) {
 			for i, client := range []string{auth.ClientDynamic, auth.ClientMetadata} {
 				row := k.session(ann, client)

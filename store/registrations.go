@@ -50,3 +50,8 @@ func (s *Store) Unregister(ctx context.Context, issuer, redirectURI, clientID st
 	_, err := s.read(ctx).exec(`DELETE FROM registrations WHERE issuer = ? AND redirect_uri = ? AND client_id = ?`, issuer, redirectURI, clientID)
 	return err
 }
+
+// Flows implements [oauth.Store].
+func (s *Store) Flows(ctx context.Context, requestID string, limit int) ([]oauth.Flow, error) {
+	return s.read(ctx).flows(`request = ? ORDER BY created DESC LIMIT ?`, requestID, limit)
+}

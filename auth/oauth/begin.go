@@ -127,7 +127,7 @@ func sound(r auth.Request) error {
 func (s *Service) newFlow(ctx context.Context, r auth.Request) (Flow, flowSecrets, error) {
 	n, now := r.Need, s.cfg.Now()
 	redirectURI := s.redirectURI(n.Provider)
-	client, clientSecret, err := s.client(ctx, n, redirectURI)
+	client, clientSecret, err := s.client(ctx, r, redirectURI)
 	if err != nil {
 		return Flow{}, flowSecrets{}, err
 	}

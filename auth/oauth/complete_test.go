@@ -49,6 +49,7 @@ func TestRejectedCallbacks(t *testing.T) {
 		usable bool
 		sent   int // token requests
 		audit  string
+		logs   string
 	}{
 		"unknown state":             {change: func(_ *world, cb *oauth.Callback) { cb.State = "nobody" }, err: oauth.ErrUnknownState, usable: true},
 		"no state":                  {change: func(_ *world, cb *oauth.Callback) { cb.State = "" }, err: oauth.ErrUnknownState, usable: true},
@@ -68,6 +69,9 @@ func TestRejectedCallbacks(t *testing.T) {
 		"denied":                    {change: func(_ *world, cb *oauth.Callback) { cb.Error, cb.Code = "access_denied", "" }, then: auth.StatusDenied},
 		"denied, with a code":       {change: func(_ *world, cb *oauth.Callback) { cb.Error = "access_denied" }, then: auth.StatusDenied},
 		"provider error":            {change: func(_ *world, cb *oauth.Callback) { cb.Error, cb.Code = "temporarily_unavailable", "" }, code: "temporarily_unavailable"},
+		"provider rejects resource": {change: func(_ *world, cb *oauth.Callback) { cb.Error, cb.Code = "invalid_target", "" }, err: oauth.ErrResourceRefused, audit: "reopened provider: invalid_target", logs: "write omit_resource: true under tarry in the definition (resource on 127.0.0.1"},
+		"provider rejects scopes":   {change: func(_ *world, cb *oauth.Callback) { cb.Error, cb.Code = "invalid_scope", "" }, err: oauth.ErrScopeRefused, audit: "reopened provider: invalid_scope", logs: "limit them with max_scopes under tarry in the definition (read)"},
+		"resource is rejected late": {change: func(w *world, _ *oauth.Callback) { w.provider.set(func(p *provider) { p.noResource = true }) }, err: oauth.ErrResourceRefused, sent: 1, audit: "reopened exchange: invalid_target"},
 		"script as error":           {change: func(_ *world, cb *oauth.Callback) { cb.Error, cb.Code = "<script>alert(1)</script>", "" }, code: "unrecognized"},
 		"unknown code":              {change: func(_ *world, cb *oauth.Callback) { cb.Code = "made-up" }, code: "invalid_grant", sent: 1, audit: "reopened exchange: invalid_grant"},
 		"provider down": {change: func(w *world, _ *oauth.Callback) {
@@ -124,11 +128,12 @@ func TestRejectedCallbacks(t *testing.T) {
 			if tc.audit != "" {
 				require.Contains(t, w.store.audits(), tc.audit)
 			}
+			require.Contains(t, w.logs.String(), tc.logs)
 			require.NotContains(t, w.logs.String(), "script")
 			require.NotContains(t, w.logs.String(), genuine.State)
 
 			// What came in a wrong browser is burnt; what never touched the flow is not.
-			w.provider.set(func(p *provider) { p.raw, p.answer = nil, nil })
+			w.provider.set(func(p *provider) { p.raw, p.answer, p.noResource = nil, nil, false })
 			again, err := w.service.Complete(t.Context(), only(ann), genuine)
 			switch {
 			case tc.usable:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tarry/auth"
+	"tarry/auth/discovery"
 )
 
 // Errors of [Service.Begin] and [Service.Complete], for the page. Their texts are fixed.
@@ -32,6 +33,14 @@ var (
 	ErrClosed = errors.New("oauth: the request does not wait any more")
 	// ErrBusy: a login of this request is being completed at this moment.
 	ErrBusy = errors.New("oauth: a login is being completed")
+)
+
+// Refusals that an operator can mend, both [auth.ErrMisconfigured]. Beginning again does not help.
+var (
+	// ErrResourceRefused: the provider rejects the resource parameter (RFC 8707).
+	ErrResourceRefused = fmt.Errorf("%w: the provider takes no resource parameter; write omit_resource: true under tarry in the definition", auth.ErrMisconfigured)
+	// ErrScopeRefused: the provider rejects the scopes.
+	ErrScopeRefused = fmt.Errorf("%w: the provider does not take these scopes; limit them with max_scopes under tarry in the definition", auth.ErrMisconfigured)
 )
 
 // Errors of [auth.Broker] beyond those of package auth.
@@ -73,7 +82,20 @@ func cleanCode(code string) string {
 	return code
 }
 
+// explain adds to a provider's answer what an operator can do about it.
+func explain(f Flow, cause error) error {
+	switch code := providerCode(cause); {
+	case code == codeInvalidTarget && f.Resource != "":
+		return fmt.Errorf("%w (resource on %s): %w", ErrResourceRefused, discovery.Host(f.Resource), cause)
+	case code == codeInvalidScope && len(f.Scopes) > 0:
+		return fmt.Errorf("%w (%s): %w", ErrScopeRefused, shorten(f.Scopes), cause)
+	}
+	return cause
+}
+
 const (
+	codeInvalidTarget = "invalid_target"
+	codeInvalidScope  = "invalid_scope"
 	codeInvalidGrant  = "invalid_grant"
 	codeInvalidClient = "invalid_client"
 	codeAccessDenied  = "access_denied"

@@ -29,7 +29,7 @@ func (s *Service) finish(ctx context.Context, access auth.Access, f Flow, a answ
 		return s.deny(ctx, access, f)
 	case a.Error != "":
 		cause := newProviderError(a.Error)
-		return s.reopen(ctx, access, f, "provider: "+cause.Code, cause)
+		return s.reopen(ctx, access, f, "provider: "+cause.Code, explain(f, cause))
 	case a.Code == "":
 		return s.reopen(ctx, access, f, "no code", ErrBadCallback)
 	}
@@ -78,7 +78,7 @@ func (s *Service) exchangeFailed(ctx context.Context, access auth.Access, f Flow
 			s.cfg.Log.ErrorContext(ctx, "unregister client", "request_id", f.Request, "err", err)
 		}
 	}
-	return s.reopen(ctx, access, f, reason, cause)
+	return s.reopen(ctx, access, f, reason, explain(f, cause))
 }
 
 // reasonOf is a word for the audit log.

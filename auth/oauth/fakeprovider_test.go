@@ -39,8 +39,11 @@ type provider struct {
 	legacy         bool // no resource metadata
 	noMetadata     bool
 	registerSecret string
-	metadata       map[string]any
-	servers        []string // of the resource, instead of the provider itself
+	// onRegister runs in a registration request before it is answered; registerRaw replaces the answer.
+	onRegister  func()
+	registerRaw func() (int, string)
+	metadata    map[string]any
+	servers     []string // of the resource, instead of the provider itself
 	// before runs in a token request, before it is answered; it may block.
 	before func(form url.Values)
 	// answer changes the fields of a successful answer.
@@ -116,6 +119,15 @@ func (p *provider) wellKnown(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *provider) registration(w http.ResponseWriter, r *http.Request) {
+	if p.onRegister != nil {
+		p.onRegister()
+	}
+	if p.registerRaw != nil {
+		status, body := p.registerRaw()
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body)) //nolint:gosec // G705: a fake says what its test wants
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var body map[string]any

@@ -185,6 +185,18 @@ func (m *memoryStore) Flow(_ context.Context, stateHash string) (oauth.Flow, err
 	return *f, nil
 }
 
+func (m *memoryStore) Flows(_ context.Context, requestID string, limit int) (out []oauth.Flow, err error) {
+	done, err := m.enter("Flows")
+	defer done()
+	for _, f := range m.flows {
+		if f.Request == requestID {
+			out = append(out, *f)
+		}
+	}
+	slices.SortFunc(out, func(a, b oauth.Flow) int { return b.Created.Compare(a.Created) })
+	return out[:min(limit, len(out))], err
+}
+
 func (m *memoryStore) Refuse(_ context.Context, stateHash, reason, codeHash string) error {
 	done, err := m.enter("Refuse")
 	defer done()

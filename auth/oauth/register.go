@@ -17,7 +17,8 @@ import (
 )
 
 // client returns the client that a login uses and, for a dynamic one, its secret.
-func (s *Service) client(ctx context.Context, n auth.Need, redirectURI string) (auth.Client, auth.Secret, error) {
+func (s *Service) client(ctx context.Context, request auth.Request, redirectURI string) (auth.Client, auth.Secret, error) {
+	n := request.Need
 	switch n.Slot.Client {
 	case auth.ClientDynamic:
 	case auth.ClientMetadata:
@@ -34,7 +35,7 @@ func (s *Service) client(ctx context.Context, n auth.Need, redirectURI string) (
 		return auth.Client{}, auth.Secret{}, fmt.Errorf("%w: %w", auth.ErrUnavailable, err)
 	}
 	defer release()
-	r, secret, err := s.registration(ctx, n.Provider, redirectURI)
+	r, secret, err := s.registration(ctx, request.ID, n.Provider, redirectURI)
 	if err != nil {
 		return auth.Client{}, auth.Secret{}, err
 	}
@@ -42,14 +43,19 @@ func (s *Service) client(ctx context.Context, n auth.Need, redirectURI string) (
 }
 
 // registration finds our client at a provider or makes one. One that has run out, or whose secret was made for another
-// token endpoint, is replaced.
-func (s *Service) registration(ctx context.Context, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {
+// token endpoint, or with which the logins of this request lead nowhere, is replaced.
+func (s *Service) registration(ctx context.Context, requestID string, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {
 	r, err := s.cfg.Store.Registration(ctx, p.Issuer, redirectURI)
 	switch {
 	case err == nil:
 		secret, err := s.unseal(r.Secret, r.ad(p.TokenEndpoint))
 		if err == nil && (r.Expires.IsZero() || s.cfg.Now().Before(r.Expires)) {
-			return r, secret, nil
+			lost, err := s.lost(ctx, requestID, r.ClientID)
+			if err != nil || !lost {
+				return r, secret, err
+			}
+			s.cfg.Log.WarnContext(ctx, "client registered anew: logins with the old one came to nothing", "request_id", requestID,
+				"provider", discovery.Host(p.Issuer), "client_id", r.ClientID)
 		}
 		if err := s.cfg.Store.Unregister(ctx, p.Issuer, redirectURI, r.ClientID); err != nil {
 			return r, secret, fmt.Errorf("unregister client: %w", err)
@@ -71,6 +77,35 @@ func (s *Service) registration(ctx context.Context, p auth.Provider, redirectURI
 	// Another process may have been faster; then its client is the one.
 	secret, err = s.unseal(stored.Secret, stored.ad(p.TokenEndpoint))
 	return stored, secret, err
+}
+
+const (
+	// unanswered logins of one request with one client say that the provider has forgotten the client: it shows a page of
+	// its own then and sends nobody back (RFC 6749 section 4.1.2.1).
+	unanswered = 2
+	// mayAnswer is how young a login is of which nothing can be said: clicks in a row are not failures in a row.
+	mayAnswer = 15 * time.Second
+	// registerAgain is how often a request may replace a client for that reason: the person may just not like to log in.
+	registerAgain = time.Hour
+)
+
+// lost says whether the client's logins of a request lead nowhere and another registration may help.
+func (s *Service) lost(ctx context.Context, requestID, clientID string) (bool, error) {
+	flows, err := s.cfg.Store.Flows(ctx, requestID, 4*liveFlows)
+	if err != nil {
+		return false, fmt.Errorf("list logins: %w", err)
+	}
+	n := 0
+	for _, f := range flows {
+		age := s.cfg.Now().Sub(f.Created)
+		switch {
+		case f.Client.ID != clientID && age < registerAgain:
+			return false, nil // replaced not long ago
+		case f.Client.ID == clientID && f.Status == FlowLive && age >= mayAnswer:
+			n++
+		}
+	}
+	return n >= unanswered, nil
 }
 
 // register is RFC 7591.
@@ -122,10 +157,9 @@ func (s *Service) parseRegistration(status int, body []byte, p auth.Provider, re
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
 		return Registration{}, auth.Secret{}, fmt.Errorf("%w: registration at %s: HTTP %d", auth.ErrUnavailable, host, status)
 	case err == nil && a.Error != "":
-		return Registration{}, auth.Secret{}, misconfigured("%s does not register this client: %s; register it by hand and put its client_id into the definition",
-			host, cleanCode(a.Error))
+		return Registration{}, auth.Secret{}, misconfigured("%s does not register this client (%s): %s", host, cleanCode(a.Error), byHand(redirectURI))
 	case err != nil || status != http.StatusCreated && status != http.StatusOK || a.ClientID == "" || len(a.ClientID) > 1024:
-		return Registration{}, auth.Secret{}, misconfigured("registration at %s: HTTP %d without a client", host, status)
+		return Registration{}, auth.Secret{}, misconfigured("registration at %s: HTTP %d without a client: %s", host, status, byHand(redirectURI))
 	}
 	r := Registration{Issuer: p.Issuer, RedirectURI: redirectURI, ClientID: a.ClientID, Auth: a.Auth, Created: s.cfg.Now()}
 	switch {
@@ -138,6 +172,11 @@ func (s *Service) parseRegistration(status int, body []byte, p auth.Provider, re
 		r.Expires = time.Unix(int64(a.Expires), 0)
 	}
 	return r, auth.NewSecret(a.Secret), nil
+}
+
+// byHand is the mend where a provider does not register us.
+func byHand(redirectURI string) string {
+	return "register it by hand with the redirect URI " + redirectURI + " and put its client_id into the definition"
 }
 
 // applicationType: providers take plain http on loopback from native clients only (OpenID Connect Registration section 2).

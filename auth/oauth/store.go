@@ -41,6 +41,8 @@ type Store interface {
 	BeginFlow(ctx context.Context, f Flow, live int) error
 	// Flow finds a flow by the hash of its provider-facing state.
 	Flow(ctx context.Context, stateHash string) (Flow, error)
+	// Flows lists the flows of a request, newest first, whatever became of them.
+	Flows(ctx context.Context, requestID string, limit int) ([]Flow, error)
 	// Refuse records that a callback was refused and changes nothing else. codeHash may be empty.
 	Refuse(ctx context.Context, stateHash, reason, codeHash string) error
 	// StartExchange moves flow and request to exchanging with the encrypted code written ahead, for as long as the lease.
