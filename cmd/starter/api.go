@@ -26,6 +26,16 @@ func subject(tool, toolset string) string {
 	return "toolset " + toolset
 }
 
+// wanted says what a person is asked for, and by whom.
+func wanted(w *runs.Waiting) string {
+	if w.Kind == kindInput {
+		return "input for " + w.Provider
+	}
+	return "a login at " + w.Provider
+}
+
+const kindInput = "input"
+
 // statusInfo is one run with its last or current invocation.
 type statusInfo struct{ runs.Status }
 
@@ -108,10 +118,11 @@ func (e *event) asks() *functionCall {
 	return nil
 }
 
-// link is where the person logs in.
-func (c *functionCall) link() string {
+// link is where the person answers; input says that it is no login.
+func (c *functionCall) link() (link string, input bool) {
 	var args struct {
 		AuthConfig struct {
+			Key       string `json:"credentialKey"`
 			Exchanged struct {
 				OAuth2 struct {
 					AuthURI string `json:"authUri"`
@@ -120,7 +131,7 @@ func (c *functionCall) link() string {
 		} `json:"authConfig"`
 	}
 	if json.Unmarshal(c.Args, &args) != nil {
-		return ""
+		return "", false
 	}
-	return args.AuthConfig.Exchanged.OAuth2.AuthURI
+	return args.AuthConfig.Exchanged.OAuth2.AuthURI, strings.HasPrefix(args.AuthConfig.Key, "tarry_input_")
 }

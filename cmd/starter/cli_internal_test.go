@@ -135,9 +135,12 @@ func TestCommands(t *testing.T) {
 		session("planner", "s3", "done", nil), session("other", "s3", "failed", func(s *statusInfo) { s.Error = "broken" }),
 		session("planner", "s4", "idle", func(s *statusInfo) { s.InvocationStatus, s.Denied = "done", true }),
 		session("planner", "s5", "running", func(s *statusInfo) { s.InvocationStatus = "done" }),
+		session("third", "s6", "waiting_input", func(s *statusInfo) {
+			s.WaitingFor = []runs.Waiting{{Kind: "input", Request: "q2", Provider: "https://mcp.example", Tool: "pay", Agent: "planner", Since: since}}
+		}),
 	}
 	f.logins = []runs.Login{
-		{Request: "q1", Status: "pending", Link: "http://x/connect?request=q1", App: "planner", Provider: "https://id.example", Toolset: "mcp", Scopes: []string{"a", "b"}, Created: since},
+		{Kind: "login", Request: "q1", Status: "pending", Link: "http://x/connect?request=q1", App: "planner", Provider: "https://id.example", Toolset: "mcp", Scopes: []string{"a", "b"}, Created: since},
 		{Request: "q0", Status: "granted", Link: "http://x/connect?request=q0", App: "planner", Provider: "https://id.example", Tool: "publish", Created: since},
 	}
 	for name, c := range map[string]struct {
@@ -156,6 +159,7 @@ func TestCommands(t *testing.T) {
 		"unreachable":                {"list --server http://127.0.0.1:1", 2, "", "no server answers at http://127.0.0.1:1: start one with `starter dev`"},
 		"no user":                    {"list --user EMPTY", 2, "", "--user is empty"},
 		"show, waiting":              {"show s1", 3, "a login at https://id.example for toolset mcp of planner", ""},
+		"show, input":                {"show s6", 3, "input for https://mcp.example for tool pay of planner", ""},
 		"show, link":                 {"show s1", 3, "http://127.0.0.1:8080/connect?request=q1", ""},
 		"show, done":                 {"show s2", 0, "Done.", ""},
 		"show, JSON":                 {"show s2 --json", 0, `"answer":"Done."`, ""},
@@ -169,9 +173,9 @@ func TestCommands(t *testing.T) {
 		"list":                       {"list", 3, "s1       planner  waiting credential", ""},
 		"list, JSON":                 {"list --json", 3, `[{"app":"planner","user":"user","session":"s1"`, ""},
 		"list, one app":              {"list --app other", 0, "s3       other", ""},
-		"list, none":                 {"list --app third", 0, "", "no runs"},
+		"list, none":                 {"list --app fourth", 0, "", "no runs"},
 		"logins":                     {"logins --all", 3, "pending  planner  https://id.example  toolset mcp   a b", ""},
-		"logins, JSON":               {"logins --json", 3, `[{"request":"q1","status":"pending"`, ""},
+		"logins, JSON":               {"logins --json", 3, `[{"request":"q1","kind":"login","status":"pending"`, ""},
 		"cancel":                     {"cancel s1", 0, "", "asked to cancel; `starter show s1`"},
 		"cancel, JSON":               {"cancel s1 --json", 0, `{"app":"planner","invocation":"i1","session":"s1"}`, ""},
 		"cancel, unknown":            {"cancel s9", 2, "", "no session"},

@@ -67,7 +67,7 @@ func (s *stage) ask(ctx context.Context) error {
 		complete, err := s.api.stream(ctx, demoApp, s.target.session, s.target.invocation, s.last, func(e entry) error {
 			s.show(e)
 			if ask := e.event.asks(); ask != nil {
-				s.link = ask.link()
+				s.link, _ = ask.link()
 				return errSeen
 			}
 			return nil
@@ -100,7 +100,8 @@ func (s *stage) show(e entry) {
 	}
 	if ask := e.event.asks(); ask != nil {
 		s.tell("event %s from %s: id %s", requestCredential, e.event.Author, ask.ID)
-		s.tell("link %s", ask.link())
+		link, _ := ask.link()
+		s.tell("link %s", link)
 		return
 	}
 	for _, line := range lines(&e.event) {

@@ -52,7 +52,7 @@ func runRow(r *runs.Run) []string {
 		if i == 0 || w.Since.Before(since) {
 			since = w.Since
 		}
-		waits = append(waits, "login at "+w.Provider+" for "+subject(w.Tool, w.Toolset))
+		waits = append(waits, wanted(&w)+" for "+subject(w.Tool, w.Toolset))
 	}
 	return []string{r.Session, r.App, inWords(r), clock(since), strings.Join(waits, ", ")}
 }

@@ -16,7 +16,12 @@ func (p *progress) event(e *event) {
 		return
 	}
 	if ask := e.asks(); ask != nil {
-		p.say("%s needs a login. Open this link; the run waits as long as it takes:\n  %s", e.Author, ask.link())
+		link, input := ask.link()
+		what := "needs a login"
+		if input {
+			what = "cannot go on without you: a tool's server asks for something"
+		}
+		p.say("%s %s. Open this link; the run waits as long as it takes:\n  %s", e.Author, what, link)
 		return
 	}
 	for _, line := range lines(e) {

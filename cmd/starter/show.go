@@ -65,7 +65,7 @@ func description(st *statusInfo) string {
 		line("ended", st.InvocationStatus)
 	}
 	for _, w := range st.WaitingFor {
-		line("waits for", "a login at "+w.Provider+" for "+subject(w.Tool, w.Toolset)+" of "+w.Agent)
+		line("waits for", wanted(&w)+" for "+subject(w.Tool, w.Toolset)+" of "+w.Agent)
 		line("scopes", strings.Join(w.Scopes, " "))
 		line("since", clock(w.Since))
 		if !w.Deadline.IsZero() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 	for _, q := range open {
 		if q.WorkflowID == row.WorkflowID && q.Status.Open() {
 			out.WaitingFor = append(out.WaitingFor, Waiting{
-				Kind: kindOf(q), Request: q.ID, Link: q.Link(h.PublicURL), Provider: q.Need.Provider.Issuer, Tool: q.Need.Tool, Toolset: q.Need.Toolset,
+				Kind: kindOf(q), Request: q.ID, Link: q.Link(h.PublicURL), Provider: provider(q), Tool: q.Need.Tool, Toolset: q.Need.Toolset,
 				Agent: q.Agent, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
 			})
 		}
@@ -42,6 +43,18 @@ func kindOf(r auth.Request) string {
 		return auth.TypeInput
 	}
 	return "login"
+}
+
+// provider is whom the person deals with: the issuer, or the server that wants input.
+func provider(r auth.Request) string {
+	if r.Need.Type != auth.TypeInput {
+		return r.Need.Provider.Issuer
+	}
+	u, err := url.Parse(r.Need.Server)
+	if err != nil || u.Host == "" {
+		return r.Need.Toolset
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 func list(s []string) []string {
@@ -109,7 +122,7 @@ func (h *Handler) logins(r *http.Request) (any, error) {
 			out = append(out, Login{
 				Kind:    kindOf(q),
 				Request: q.ID, Status: q.Status, Link: q.Link(h.PublicURL), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
-				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: q.Need.Provider.Issuer, Server: q.Need.Server,
+				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: provider(q), Server: q.Need.Server,
 				Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,
 			})
 		}
