@@ -43,6 +43,9 @@ func calls(texts ...string) string {
 func says(text string) string { return fmt.Sprintf("      - text: %q\n", text) }
 
 const (
+	// streamable is the transport of servers of today.
+	streamable = "streamableHttp"
+
 	echo = "echo {message: hello}"
 	// long outlives an access token of shortLife.
 	long = "trigger-long-running-operation {duration: 6, steps: 6}"

@@ -17,7 +17,7 @@ import (
 func TestToolsOfTheReferenceServer(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, 10*time.Minute)
-	p := protect(t, as, startEverything(t))
+	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	o := single(calls(echo, "get-sum {a: 40, b: 2}", "get-structured-content {location: Chicago}", "get-tiny-image {}")+
 		calls("trigger-long-running-operation {duration: 4, steps: 8}")+
 		calls("get-sum {a: none}")+says("drafted")+says("done"),
@@ -50,7 +50,7 @@ func TestToolsOfTheReferenceServer(t *testing.T) {
 func TestURLElicitation(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, 10*time.Minute)
-	p := protect(t, as, startEverything(t))
+	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	w := newWorld(t, single(calls("trigger-url-elicitation {url: 'https://pay.example/confirm', errorPath: true}")+says("done"),
 		toolset{url: p.url(), tools: []string{"trigger-url-elicitation"}}))
 	r := w.start("agent", "Go.")
@@ -80,7 +80,7 @@ func TestURLElicitation(t *testing.T) {
 func TestFormElicitation(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, 10*time.Minute)
-	p := protect(t, as, startEverything(t))
+	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	w := newWorld(t, single(calls("trigger-elicitation-request {}")+says("done"),
 		toolset{url: p.url(), tools: []string{"trigger-elicitation-request"}, extra: "      tarry: {accept_defaults: true}\n"}))
 	r := w.start("agent", "Go.")

@@ -15,8 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startNode runs a server on Node.js until the test ends and returns its base URL.
-func startNode(t *testing.T, env []string, args ...string) string {
+// nodeServer is a server on Node.js in a process of its own.
+type nodeServer struct {
+	url  string
+	stop func()
+}
+
+// startNode runs a server until the test ends, or until it is stopped.
+func startNode(t *testing.T, env []string, args ...string) *nodeServer {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "node.log")
 	file, err := os.Create(log)
@@ -31,8 +37,7 @@ func startNode(t *testing.T, env []string, args ...string) string {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	ready, ended := make(chan string, 1), make(chan struct{})
-	var reading sync.WaitGroup
-	reading.Go(func() {
+	go func() {
 		defer close(ended)
 		lines := bufio.NewScanner(stdout)
 		for lines.Scan() {
@@ -40,32 +45,33 @@ func startNode(t *testing.T, env []string, args ...string) string {
 				ready <- port
 			}
 		}
-	})
-	t.Cleanup(func() {
+	}()
+	s := &nodeServer{stop: sync.OnceFunc(func() {
 		_ = stdin.Close()
 		_ = cmd.Process.Kill()
-		reading.Wait()
+		<-ended
 		_ = cmd.Wait()
 		_ = file.Close()
+	})}
+	t.Cleanup(func() {
+		s.stop()
 		if body, err := os.ReadFile(log); err == nil && t.Failed() {
 			t.Logf("--- %s\n%s", args[len(args)-1], body)
 		}
 	})
 	select {
 	case port := <-ready:
-		return "http://127.0.0.1:" + port
+		s.url = "http://127.0.0.1:" + port
 	case <-ended:
+		require.Fail(t, "server ended")
 	case <-time.After(time.Minute):
+		require.Fail(t, "server does not start")
 	}
-	body, err := os.ReadFile(log)
-	require.NoError(t, err)
-	require.Fail(t, "server does not start", string(body))
-	return ""
+	return s
 }
 
-// startEverything runs the reference MCP server, which knows no logins, and returns its endpoint.
-func startEverything(t *testing.T) string {
+// startEverything runs the reference MCP server, which knows no logins, on a port or, if that is empty, on a free one.
+func startEverything(t *testing.T, transport, port string) *nodeServer {
 	t.Helper()
-	return startNode(t, []string{"PORT=0"},
-		"node_modules/@modelcontextprotocol/server-everything/dist/index.js", "streamableHttp") + "/mcp"
+	return startNode(t, []string{"PORT=" + port}, "node_modules/@modelcontextprotocol/server-everything/dist/index.js", transport)
 }

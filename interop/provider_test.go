@@ -49,8 +49,8 @@ func startProvider(t *testing.T, life time.Duration, env ...string) *authorizati
 	t.Helper()
 	scopes := strings.Join([]string{scopeTools, demo.ScopeRead, demo.ScopeWrite, demo.ScopePublish}, " ")
 	a := &authorizationServer{t: t, issuer: startNode(t, append([]string{
-		"PORT=0", "SCOPES=" + scopes, "ACCESS_TTL=" + strconv.Itoa(int(life/time.Second)),
-	}, env...), "provider.mjs")}
+		"SCOPES=" + scopes, "ACCESS_TTL=" + strconv.Itoa(int(life/time.Second)),
+	}, env...), "provider.mjs").url}
 	a.loadKeys()
 	return a
 }

@@ -28,7 +28,8 @@ import (
 // tokens of an authorization server that were issued for it and no other. The server never sees a token.
 type protection struct {
 	*httptest.Server
-	as *authorizationServer
+	as   *authorizationServer
+	path string
 
 	mu       sync.Mutex
 	requests []request
@@ -47,16 +48,17 @@ type request struct {
 	Claims       claims
 }
 
-func protect(t *testing.T, as *authorizationServer, upstream string) *protection {
+// protect puts one before an MCP server with the endpoint at path; more are other paths of the same server.
+func protect(t *testing.T, as *authorizationServer, upstream *nodeServer, path string, more ...string) *protection {
 	t.Helper()
-	target, err := url.Parse(upstream)
+	target, err := url.Parse(upstream.url)
 	require.NoError(t, err)
-	p := &protection{as: as, tokens: map[string]bool{}, gates: map[string]*demo.Gate{}}
+	p := &protection{as: as, path: path, tokens: map[string]bool{}, gates: map[string]*demo.Gate{}}
 	mux := http.NewServeMux()
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(func() { p.CloseClientConnections(); p.Close() })
-	metadata := p.URL + "/.well-known/oauth-protected-resource/mcp"
-	mux.Handle("/.well-known/oauth-protected-resource/mcp", auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+	metadata := "/.well-known/oauth-protected-resource" + path
+	mux.Handle(metadata, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: p.url(), AuthorizationServers: []string{as.issuer}, ScopesSupported: []string{scopeTools},
 		BearerMethodsSupported: []string{"header"}, ResourceName: "Everything",
 	}))
@@ -69,14 +71,16 @@ func protect(t *testing.T, as *authorizationServer, upstream string) *protection
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	guarded := auth.RequireBearerToken(p.verify, &auth.RequireBearerTokenOptions{
-		ResourceMetadataURL: metadata, Scopes: []string{scopeTools}, ClockSkew: 2 * time.Second,
+		ResourceMetadataURL: p.URL + metadata, Scopes: []string{scopeTools}, ClockSkew: 2 * time.Second,
 	})(p.gate(forward))
-	mux.Handle("/mcp", p.record(guarded))
+	for _, path := range append(more, path) {
+		mux.Handle(path, p.record(guarded))
+	}
 	return p
 }
 
 // url is the endpoint and the resource identifier.
-func (p *protection) url() string { return p.URL + "/mcp" }
+func (p *protection) url() string { return p.URL + p.path }
 
 func (p *protection) verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	c, err := p.as.verify(token, p.url())

@@ -20,7 +20,7 @@ const shortLife = 5 * time.Second
 func TestRotationWithReuseDetection(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, shortLife)
-	p := protect(t, as, startEverything(t))
+	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	w := newWorld(t, single(calls(long)+calls(long)+calls(echo)+calls(long)+calls("get-sum {a: 1, b: 1}")+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum", "trigger-long-running-operation"}}))
 	gate := p.hold("echo")
@@ -78,7 +78,7 @@ func replay(t *testing.T, as *authorizationServer, token, resource string) int {
 func TestGrantWithdrawnBetweenCalls(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, 10*time.Minute)
-	p := protect(t, as, startEverything(t))
+	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	w := newWorld(t, single(calls(echo)+calls("get-sum {a: 1, b: 1}")+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum"}}))
 	gate := p.hold("echo")
@@ -102,6 +102,31 @@ func TestGrantWithdrawnBetweenCalls(t *testing.T) {
 	require.Equal(t, 2, r.logins())
 	require.Len(t, p.calls("echo"), 1, "what was answered is not called again")
 	require.Len(t, as.seen().Registered, 1)
+}
+
+// An MCP server that starts anew between two calls has forgotten its sessions, and says so with 400 instead of 404: the
+// call that finds out is made again in a new session, with the same token.
+func TestServerRestartsBetweenCalls(t *testing.T) {
+	t.Parallel()
+	as := startProvider(t, 10*time.Minute)
+	everything := startEverything(t, streamable, "")
+	p := protect(t, as, everything, "/mcp")
+	w := newWorld(t, single(calls(echo)+calls("get-sum {a: 1, b: 1}")+says("done"),
+		toolset{url: p.url(), tools: []string{"echo", "get-sum"}}))
+	gate := p.hold("get-sum")
+	r := w.start("agent", "Go.")
+	w.login(r.waiting())
+	wait(t, gate.Arrived(), "the call of get-sum does not come")
+	step(t, "restarts the MCP server")
+	everything.stop()
+	startEverything(t, streamable, strings.TrimPrefix(everything.url, "http://127.0.0.1:"))
+	gate.Open()
+	r.finished()
+	require.Equal(t, 1, r.logins())
+	_, answers := r.functions("get-sum")
+	require.Len(t, answers, 1)
+	require.Contains(t, text(answers[0]), "The sum of 1 and 1 is 2.")
+	require.Equal(t, 1, as.seen().granted("authorization_code"))
 }
 
 func wait(t *testing.T, c <-chan struct{}, what string) {

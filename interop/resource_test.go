@@ -15,8 +15,8 @@ import (
 func TestTokensAreForOneServer(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, 10*time.Minute)
-	everything := startEverything(t)
-	one, two := protect(t, as, everything), protect(t, as, everything)
+	everything := startEverything(t, streamable, "")
+	one, two := protect(t, as, everything, "/mcp"), protect(t, as, everything, "/mcp")
 	w := newWorld(t, single(calls(echo, "get-sum {a: 2, b: 3}")+says("done"),
 		toolset{url: one.url(), tools: []string{"echo"}}, toolset{url: two.url(), tools: []string{"get-sum"}}))
 	r := w.start("agent", "Go.")
