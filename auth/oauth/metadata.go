@@ -84,7 +84,7 @@ func (s *Service) documentClient() (auth.Client, error) {
 type document struct {
 	ClientID        string   `json:"client_id"`
 	Name            string   `json:"client_name"`
-	URI             string   `json:"client_uri"`
+	URI             string   `json:"client_uri,omitempty"`
 	RedirectURIs    []string `json:"redirect_uris"`
 	GrantTypes      []string `json:"grant_types"`
 	ResponseTypes   []string `json:"response_types"`
@@ -102,9 +102,12 @@ func (s *Service) MetadataDocument(ctx context.Context) ([]byte, error) {
 	}
 	base := publicAddress(s.cfg.PublicURL)
 	d := document{
-		ClientID: s.cfg.ClientMetadataURL, Name: s.cfg.ClientName, URI: base, RedirectURIs: []string{},
+		ClientID: s.cfg.ClientMetadataURL, Name: s.cfg.ClientName, RedirectURIs: []string{},
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		ApplicationType: applicationType(base), Auth: authNone,
+	}
+	if s.cfg.PublicURL.Scheme == "https" {
+		d.URI = base // providers refuse a document with another scheme here
 	}
 	if d.ClientID == "" {
 		d.ClientID = base + MetadataPath

@@ -116,7 +116,7 @@ func TestMetadataDocument(t *testing.T) {
 	body, err := w.service.MetadataDocument(t.Context())
 	require.NoError(t, err)
 	require.JSONEq(t, `{
-		"client_id": "https://tarry.example/oauth/client-metadata.json", "client_name": "Tarry", "client_uri": "http://localhost:8080",
+		"client_id": "https://tarry.example/oauth/client-metadata.json", "client_name": "Tarry",
 		"redirect_uris": [], "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
 		"application_type": "native", "token_endpoint_auth_method": "none"
 	}`, string(body))
@@ -137,6 +137,10 @@ func TestMetadataDocument(t *testing.T) {
 	body, err = newWorld(t).service.MetadataDocument(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, string(body), `"client_id":"http://localhost:8080/oauth/client-metadata.json"`)
+
+	body, err = w.newService(func(c *oauth.Config) { c.PublicURL = &url.URL{Scheme: "https", Host: "tarry.example"} }).MetadataDocument(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(body), `"client_uri":"https://tarry.example"`)
 }
 
 func TestMetadataURL(t *testing.T) {
