@@ -10,6 +10,7 @@ import (
 // toolset is an MCP server as an agent's file names it.
 type toolset struct {
 	url   string
+	how   string // the connection's key and value, if it is not streamable HTTP at url
 	tools []string
 	extra string // more lines of args, indented by six
 }
@@ -19,7 +20,10 @@ func single(steps string, sets ...toolset) options {
 	var b strings.Builder
 	b.WriteString("name: agent\nmodel: ${var:MODEL}\ninstruction: Help.\ntools:\n")
 	for _, s := range sets {
-		fmt.Fprintf(&b, "  - name: McpToolset\n    args:\n      streamable_http_connection_params:\n        url: %s\n", s.url)
+		if s.how == "" {
+			s.how = "streamable_http_connection_params: {url: '" + s.url + "'}"
+		}
+		fmt.Fprintf(&b, "  - name: McpToolset\n    args:\n      %s\n", s.how)
 		fmt.Fprintf(&b, "      tool_filter: [%s]\n%s", strings.Join(s.tools, ", "), s.extra)
 	}
 	return options{

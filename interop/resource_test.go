@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tarry/internal/demo"
 )
 
 // Resource indicators: each server's token names that server as its only audience, and another server refuses it.
@@ -43,6 +45,33 @@ func TestTokensAreForOneServer(t *testing.T) {
 	require.NotEqual(t, http.StatusUnauthorized, knock(t, two.url(), two.latestToken()))
 	forged := two.latestToken()
 	require.Equal(t, http.StatusUnauthorized, knock(t, two.url(), forged[:strings.LastIndex(forged, ".")+1]+"AAAA"))
+}
+
+// Step-up: a tool that needs more than was granted asks for all of it, the provider gives one token with the union, and
+// the call is made again.
+func TestStepUp(t *testing.T) {
+	t.Parallel()
+	as := startProvider(t, 10*time.Minute)
+	planner := plannerServer(t, as)
+	w := newWorld(t, single(calls("list_tickets {status: open}")+calls("create_plan {title: Next, tickets: [REL-101]}")+
+		calls("publish_plan {plan: '{{response.create_plan.id}}'}")+says("done"),
+		toolset{url: planner.URL(), tools: []string{"list_tickets", "create_plan", "publish_plan"}}))
+	r := w.start("agent", "Go.")
+	link := r.waiting()
+	w.login(link)
+	w.login(r.waiting(link))
+	r.finished()
+	require.Equal(t, 2, r.logins())
+	require.Len(t, planner.Calls("publish_plan"), 1)
+	seen := as.seen()
+	require.Len(t, seen.Registered, 1)
+	require.Len(t, seen.Authorizations, 2)
+	first, _ := seen.Authorizations[0]["scope"].(string)
+	second, _ := seen.Authorizations[1]["scope"].(string)
+	require.NotContains(t, first, demo.ScopePublish)
+	for _, scope := range append(strings.Fields(first), demo.ScopePublish) {
+		require.Contains(t, strings.Fields(second), scope)
+	}
 }
 
 // knock sends a request with a token and returns the status.
