@@ -48,6 +48,8 @@ type Config struct {
 	Dev bool
 	// AllowStdio permits MCP servers that are started as processes.
 	AllowStdio bool
+	// StdioEnv is the environment of such a process ("PATH=/usr/bin"), besides the variables of its definition.
+	StdioEnv []string
 	// AllowCIDRs are private ranges that may be reached.
 	AllowCIDRs []netip.Prefix
 
@@ -74,6 +76,7 @@ func Variables() map[string]string {
 		"TARRY_VARS":                "values of ${var:NAME} in agent files: NAME=VALUE,NAME=VALUE",
 		"TARRY_DEV":                 "true: loopback providers and servers, short timeouts",
 		"TARRY_ALLOW_STDIO":         "true: MCP servers may be started as processes",
+		"TARRY_STDIO_ENV":           "names of variables that such processes inherit, separated by commas (default PATH,HOME,TMPDIR)",
 		"TARRY_ALLOW_CIDRS":         "private address ranges that may be reached, separated by commas",
 		"TARRY_SCRIPTS_DIR":         "folder of scripts for scripted/… models",
 		"TARRY_SCRIPT_JOURNAL":      "file to which calls of scripted models are written",
@@ -96,6 +99,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 		Vars:              e.pairs("TARRY_VARS"),
 		Dev:               e.flag("TARRY_DEV"),
 		AllowStdio:        e.flag("TARRY_ALLOW_STDIO"),
+		StdioEnv:          e.inherited("TARRY_STDIO_ENV", "PATH,HOME,TMPDIR"),
 		AllowCIDRs:        e.prefixes("TARRY_ALLOW_CIDRS"),
 		GeminiKey:         auth.NewSecret(e.text("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
 		GeminiBaseURL:     e.text("GEMINI_BASE_URL", ""),
@@ -174,6 +178,24 @@ func (e *env) prefixes(name string) (out []netip.Prefix) {
 			continue
 		}
 		out = append(out, p)
+	}
+	return out
+}
+
+// inherited is the part of this process's environment that name lists. Tarry's own variables, and with them its secrets,
+// are not for others.
+func (e *env) inherited(name, fallback string) (out []string) {
+	for variable := range strings.SplitSeq(e.text(name, fallback), ",") {
+		if variable = strings.TrimSpace(variable); variable == "" {
+			continue
+		}
+		if strings.HasPrefix(variable, "TARRY_") || strings.Contains(variable, "=") {
+			e.errs = append(e.errs, fmt.Errorf("%s: %q is not the name of a variable that may be inherited, such as PATH; give a server its secrets in env of its definition", name, variable))
+			continue
+		}
+		if value, ok := e.lookup(variable); ok {
+			out = append(out, variable+"="+value)
+		}
 	}
 	return out
 }

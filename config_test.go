@@ -24,7 +24,7 @@ func TestConfigFromEnv(t *testing.T) {
 	t.Parallel()
 	c, err := tarry.ConfigFromEnv(lookup(map[string]string{
 		"TARRY_VARS": "A=1,B=x=y", "TARRY_DEV": "true", "TARRY_ALLOW_CIDRS": "10.0.0.0/8,192.168.1.0/24", "GOOGLE_API_KEY": "key",
-		"TARRY_PUBLIC_URL": "https://tarry.example.com", "TARRY_TASK_QUEUE": "",
+		"TARRY_PUBLIC_URL": "https://tarry.example.com", "TARRY_TASK_QUEUE": "", "PATH": "/bin", "HOME": "/home/x", "SECRET": "s",
 	}))
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"A": "1", "B": "x=y"}, c.Vars)
@@ -34,6 +34,7 @@ func TestConfigFromEnv(t *testing.T) {
 	require.Equal(t, "tarry.example.com", c.PublicURL.Host)
 	require.Equal(t, "tarry", c.TaskQueue, "an empty variable is an unset one")
 	require.Equal(t, ".tarry/tarry.db", c.DatabaseURL)
+	require.Equal(t, []string{"PATH=/bin", "HOME=/home/x"}, c.StdioEnv)
 }
 
 // Every problem is reported, with the variable, its value and the mend.
@@ -42,9 +43,11 @@ func TestConfigFromEnvReportsEverything(t *testing.T) {
 	_, err := tarry.ConfigFromEnv(lookup(map[string]string{
 		"TARRY_VARS": "A", "TARRY_DEV": "perhaps", "TARRY_ALLOW_CIDRS": "10.0.0.0", "TARRY_PUBLIC_URL": "tarry.example.com",
 		"TARRY_CLIENT_METADATA_URL": "http://tarry.example.com/client",
+		"TARRY_STDIO_ENV": "PATH,TARRY_SECRET_A",
 	}))
 	for _, part := range []string{
 		`TARRY_VARS: "A" is not NAME=VALUE`, `TARRY_DEV: "perhaps" is neither true nor false`,
+		`TARRY_STDIO_ENV: "TARRY_SECRET_A" is not the name of a variable that may be inherited`,
 		`TARRY_ALLOW_CIDRS: "10.0.0.0" is not a range such as 10.0.0.0/8`, `TARRY_PUBLIC_URL: "tarry.example.com" is not an http(s) URL`,
 		`TARRY_CLIENT_METADATA_URL: "http://tarry.example.com/client" is not an https URL`,
 	} {

@@ -69,7 +69,8 @@ func (w *Worker) build(app App, c Config, functions *tools.Registry) error {
 		return fmt.Errorf("register built-in tools: %w", err)
 	}
 	w.toolsets, err = mcp.New(mcp.Config{
-		HTTP: w.parts.HTTP.Streaming(), Secrets: wiring.Secrets(c.SecretsDir, c.LookupEnv), ClientName: "tarry", AllowStdio: c.AllowStdio, Log: c.Log,
+		HTTP: w.parts.HTTP.Patient(), Secrets: wiring.Secrets(c.SecretsDir, c.LookupEnv), ClientName: "tarry", ClientVersion: version(),
+		AllowStdio: c.AllowStdio, StdioEnv: c.StdioEnv, AllowLoopback: c.Dev, Log: c.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("set up MCP: %w", err)

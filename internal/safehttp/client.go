@@ -29,8 +29,7 @@ type Config struct {
 	// Timeout bounds a plain call from dial to the last byte of the body; 0 means DefaultTimeout. Keep it shorter
 	// than any lease that is held during a call.
 	Timeout time.Duration
-	// HeaderTimeout bounds how long a streaming call waits for response headers; 0 means DefaultHeaderTimeout. An
-	// MCP server that answers in JSON sends them only when its tool is done.
+	// HeaderTimeout bounds how long a streaming call waits for response headers; 0 means DefaultHeaderTimeout.
 	HeaderTimeout time.Duration
 	// MaxBody caps the body of a plain call in bytes after decompression; 0 means DefaultMaxBody.
 	MaxBody int64
@@ -69,8 +68,10 @@ type Client struct {
 	dialers []*dialer
 	call    *guard
 	stream  *guard
+	wait    *guard
 	http    *http.Client
 	long    *http.Client
+	patient *http.Client
 }
 
 // New returns a client for cfg.
@@ -79,8 +80,10 @@ func New(cfg Config) *Client {
 	c := &Client{policy: newPolicy(cfg.AllowLoopback, cfg.AllowCIDRs)}
 	c.call = c.newGuard(cfg, cfg.Timeout, cfg.MaxBody)
 	c.stream = c.newGuard(cfg, cfg.HeaderTimeout, cfg.MaxStream)
+	c.wait = c.newGuard(cfg, 0, cfg.MaxStream)
 	c.http = &http.Client{Transport: c.call, CheckRedirect: c.CheckRedirect, Timeout: cfg.Timeout}
 	c.long = &http.Client{Transport: c.stream, CheckRedirect: c.CheckRedirect}
+	c.patient = &http.Client{Transport: c.wait, CheckRedirect: c.CheckRedirect}
 	return c
 }
 
@@ -91,6 +94,10 @@ func (c *Client) HTTP() *http.Client { return c.http }
 // Streaming is the client for calls that stay open, such as MCP over streamable HTTP: bounds on dial, TLS handshake,
 // response headers and bytes, but none on the time a body takes. The caller's context ends it.
 func (c *Client) Streaming() *http.Client { return c.long }
+
+// Patient is the client for callers that bound a server's silence themselves: as [Client.Streaming], without a bound on
+// response headers. An MCP server that answers in JSON sends them only when its tool is done.
+func (c *Client) Patient() *http.Client { return c.patient }
 
 // Transport is what [Client.Streaming] sends with. It checks every request, so also every hop, but an http.Client
 // around it needs [Client.CheckRedirect] too.
@@ -106,6 +113,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 func (c *Client) CloseIdleConnections() {
 	c.call.CloseIdleConnections()
 	c.stream.CloseIdleConnections()
+	c.wait.CloseIdleConnections()
 }
 
 // newTransport is the only place where a transport is made. onlyLoopback is for plain http.

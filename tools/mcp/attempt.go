@@ -161,6 +161,15 @@ func (a *attempt) within(d time.Duration, expired func()) (stop func()) {
 	}
 }
 
+// heard starts the time of within anew: the server is there.
+func (a *attempt) heard() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.watch != nil && a.watch.Stop() {
+		a.watch.Reset(a.limit)
+	}
+}
+
 func (a *attempt) pause() (b auth.Broker, resume func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

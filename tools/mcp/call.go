@@ -44,8 +44,11 @@ func (t *toolset) Call(ctx context.Context, call tools.Call) (tools.Result, erro
 	err = t.do(ctx, call.Name, what, func(a *attempt, c *conn, s *session) error {
 		ctx, _, release := a.requests(ctx)
 		defer release()
-		defer c.run(call.Name)()
-		r := request{toolset: t, attempt: a, session: s, what: what, id: call.ID, name: name, args: args}
+		token, end := c.run(a)
+		defer end()
+		defer a.within(c.silence(), a.abandon)()
+		defer s.killAfter(ctx)()
+		r := request{toolset: t, attempt: a, session: s, what: what, id: call.ID, token: token, name: name, args: args}
 		res, err := r.rounds(ctx, first)
 		if err != nil {
 			return err
@@ -64,6 +67,7 @@ type request struct {
 	session *session
 	what    string
 	id      string
+	token   string // of progress
 	name    string // the server's
 	args    json.RawMessage
 }
@@ -105,7 +109,7 @@ func (r *request) send(ctx context.Context, answered round) (*sdk.CallToolResult
 			a.note(func(o *outcome) { o.sent = true })
 		}
 		return s.CallTool(ctx, &sdk.CallToolParams{
-			Meta: sdk.Meta{idempotencyKey: r.id}, Name: r.name, Arguments: r.args,
+			Meta: sdk.Meta{idempotencyKey: r.id, "progressToken": r.token}, Name: r.name, Arguments: r.args,
 			InputResponses: answered.responses(), RequestState: answered.State,
 		})
 	}

@@ -2,8 +2,9 @@ package mcp
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"slices"
+	"strconv"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,7 +21,10 @@ func (c *conn) client() *sdk.Client {
 	client := sdk.NewClient(&sdk.Implementation{Name: cfg.ClientName, Version: cfg.ClientVersion}, &sdk.ClientOptions{
 		Capabilities:       &sdk.ClientCapabilities{Elicitation: elicitation},
 		ElicitationHandler: c.elicit,
-		MultiRoundTrip:     &sdk.MultiRoundTripOptions{Disabled: true}, // it would ask within the call
+		ProgressNotificationHandler: func(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
+			c.progress(req.Params.ProgressToken)
+		},
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, // it would ask within the call
 	})
 	client.AddSendingMiddleware(offerForms)
 	return client
@@ -63,17 +67,27 @@ func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 	return &sdk.ElicitResult{Action: action, Content: content}, nil
 }
 
-// run counts a call of tool until the returned function is called. A live request does not say for which call it is.
-func (c *conn) run(tool string) (end func()) {
+// run keeps the attempt until the returned function is called: a server that asks or reports something does so in a
+// session, not in a call. token is what it names the call by.
+func (c *conn) run(a *attempt) (token string, end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running[tool]++
-	return func() {
+	c.calls++
+	token = strconv.FormatInt(c.calls, 10)
+	c.running[token] = a
+	return token, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.running[tool]--; c.running[tool] == 0 {
-			delete(c.running, tool)
-		}
+		delete(c.running, token)
+	}
+}
+
+func (c *conn) progress(token any) {
+	c.mu.Lock()
+	a := c.running[fmt.Sprint(token)]
+	c.mu.Unlock()
+	if a != nil {
+		a.heard()
 	}
 }
 
@@ -81,5 +95,10 @@ func (c *conn) run(tool string) (end func()) {
 func (c *conn) tools() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.running))
+	var out []string
+	for _, a := range c.running {
+		out = append(out, a.want.Tool)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

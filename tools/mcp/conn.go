@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -35,20 +34,22 @@ type conn struct {
 	mu      sync.Mutex
 	session *session
 	closed  bool
-	running map[string]int // calls by the model's name of their tool
+	calls   int64
+	running map[string]*attempt // by progress token
 }
 
 // session is a live MCP session.
 type session struct {
 	*sdk.ClientSession
-	http   *transport // nil for a process
-	cancel context.CancelCauseFunc
+	http     *transport // nil for a process
+	cancel   context.CancelCauseFunc
+	*process // nil otherwise
 	// used says that it is older than the attempt that looks at it.
 	used bool
 }
 
 func newConn(o *Opener, k key, def *agent.MCPToolset) *conn {
-	return &conn{opener: o, key: k, def: def, dialing: make(chan struct{}, 1), running: map[string]int{}}
+	return &conn{opener: o, key: k, def: def, dialing: make(chan struct{}, 1), running: map[string]*attempt{}}
 }
 
 func (c *conn) unidle() {
@@ -73,11 +74,21 @@ func (c *conn) timeout() time.Duration {
 	return c.opener.cfg.ConnectTimeout
 }
 
+// silence is how long a server may say nothing during a call.
+func (c *conn) silence() time.Duration {
+	if c.def.ReadTimeout > 0 {
+		return c.def.ReadTimeout
+	}
+	return c.opener.cfg.ReadTimeout
+}
+
 // acquire returns the live session or connects with the attempt's broker. Others wait meanwhile, and then try with theirs:
 // a failure is the failure of one attempt.
 func (c *conn) acquire(a *attempt) (*session, error) {
 	if s := c.current(); s != nil {
-		return &session{ClientSession: s.ClientSession, http: s.http, cancel: s.cancel, used: true}, nil
+		again := *s
+		again.used = true
+		return &again, nil
 	}
 	timer := time.NewTimer(c.timeout())
 	defer timer.Stop()
@@ -118,19 +129,20 @@ func (c *conn) connect(a *attempt) (*session, error) {
 		err = a.refuse(err) // first, so that no farewell is sent to a server that does not answer
 		cancel(err)
 	}
-	wire, t, err := c.transport(a.ctx)
+	wire, s, err := c.transport(a.ctx)
 	if err != nil {
 		cancel(err)
 		return nil, a.refuse(err)
 	}
 	unhook := context.AfterFunc(a.ctx, func() { giveUp(context.Cause(a.ctx)) })
 	stop := a.within(c.timeout(), func() { giveUp(errSilent) })
-	cs, err := c.client().Connect(context.WithValue(ctx, attemptKey{}, a), wire, nil)
+	s.ClientSession, err = c.client().Connect(context.WithValue(ctx, attemptKey{}, a), wire, nil)
+	s.cancel = cancel
 	stop()
 	unhook()
-	s := &session{ClientSession: cs, http: t, cancel: cancel}
 	switch {
 	case err != nil:
+		s.kill()
 		cancel(err)
 		return nil, fmt.Errorf("connect: %w", err)
 	case ctx.Err() != nil:
@@ -141,10 +153,9 @@ func (c *conn) connect(a *attempt) (*session, error) {
 }
 
 // transport resolves secrets anew: a connection sees those of its beginning.
-func (c *conn) transport(ctx context.Context) (sdk.Transport, *transport, error) {
+func (c *conn) transport(ctx context.Context) (sdk.Transport, *session, error) {
 	if c.def.Transport == agent.TransportStdio {
-		process, err := c.process(ctx)
-		return process, nil, err
+		return c.command(ctx)
 	}
 	target, err := url.Parse(c.def.URL)
 	if err != nil || target.Host == "" {
@@ -155,11 +166,8 @@ func (c *conn) transport(ctx context.Context) (sdk.Transport, *transport, error)
 		return nil, nil, err
 	}
 	t := &transport{
-		base: c.opener.cfg.HTTP.Transport, target: target, headers: headers, silence: c.opener.cfg.ReadTimeout,
+		base: c.opener.cfg.HTTP.Transport, target: target, headers: headers, silence: c.silence(), sse: c.def.Transport == agent.TransportSSE,
 		agent: c.opener.cfg.ClientName + "/" + c.opener.cfg.ClientVersion,
-	}
-	if c.def.ReadTimeout > 0 {
-		t.silence = c.def.ReadTimeout
 	}
 	for name := range headers {
 		t.static = t.static || c.def.Auth == nil && strings.EqualFold(name, "Authorization")
@@ -170,30 +178,12 @@ func (c *conn) transport(ctx context.Context) (sdk.Transport, *transport, error)
 	}
 	switch c.def.Transport {
 	case agent.TransportStreamableHTTP:
-		return &sdk.StreamableClientTransport{Endpoint: c.def.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true}, t, nil
+		return &sdk.StreamableClientTransport{Endpoint: c.def.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true}, &session{http: t}, nil
 	case agent.TransportSSE:
-		return &sdk.SSEClientTransport{Endpoint: c.def.URL, HTTPClient: client}, t, nil
+		return &sdk.SSEClientTransport{Endpoint: c.def.URL, HTTPClient: client}, &session{http: t}, nil
 	default:
 		return nil, nil, tools.Errorf("toolset %s: transport %q is not supported", c.def.Name, c.def.Transport)
 	}
-}
-
-// process starts nothing yet.
-func (c *conn) process(ctx context.Context) (sdk.Transport, error) {
-	if !c.opener.cfg.AllowStdio {
-		return nil, tools.Errorf("toolset %s: servers that run as a process are not allowed here", c.def.Name)
-	}
-	env, err := c.resolve(ctx, c.def.Env)
-	if err != nil {
-		return nil, err
-	}
-	// Not CommandContext: closing standard input lets the server end by itself.
-	cmd := exec.Command(c.def.Command, c.def.Args...)      //nolint:gosec,noctx // the operator allowed the commands of definitions
-	cmd.Env = append([]string{}, c.opener.cfg.StdioEnv...) // never nil: nil would inherit the worker's environment and its secrets
-	for name, value := range env {
-		cmd.Env = append(cmd.Env, name+"="+value.Reveal())
-	}
-	return &sdk.CommandTransport{Command: cmd, TerminateDuration: partingTimeout}, nil
 }
 
 func (c *conn) resolve(ctx context.Context, templates map[string]agent.SecretTemplate) (map[string]auth.Secret, error) {
@@ -275,9 +265,14 @@ func (c *conn) close() {
 }
 
 func (s *session) shut() {
+	defer s.killAfter(nil)()
 	_ = s.Close() // a server that is gone cannot be told
 	s.cancel(errSessionGone)
+	s.kill() // what the process started and left behind
 }
+
+// single says that all answers come in one stream.
+func (s *session) single() bool { return s != nil && (s.http == nil || s.http.sse) }
 
 // lost says whether an answer means that the server does not know the session: 404 by the spec, 400 with a server-defined
 // code from servers that follow the TypeScript SDK's example.

@@ -22,6 +22,7 @@ var ErrClosed = errors.New("mcp: closed")
 
 var (
 	errSilent        = errors.New("no answer in time")
+	errNoAnswer      = errors.New("no answer")
 	errTooLarge      = errors.New("answer is too large")
 	errBusy          = errors.New("the server is busy")
 	errSessionGone   = errors.New("session is gone")
@@ -33,6 +34,23 @@ var (
 
 // maxText is the most bytes of a server's words in an error.
 const maxText = 2 << 10
+
+// rejectedError tells go-sdk that one request failed and not the connection, which other calls use.
+type rejectedError struct{ err error }
+
+func (e *rejectedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the reason, and what go-sdk's transports take for a rejected request.
+func (e *rejectedError) Unwrap() []error {
+	return []error{e.err, &jsonrpc.Error{Code: codeRejected, Message: rejected}}
+}
+
+// The error by which go-sdk knows a request that was rejected before it was sent. Its type is internal; errors.Is compares
+// the code.
+const (
+	codeRejected = -32005
+	rejected     = "rejected by transport"
+)
 
 // statusError is an HTTP status that is no answer.
 type statusError struct{ code int }
@@ -59,7 +77,7 @@ func (t *toolset) failure(a *attempt, s *session, what string, err error) (stale
 		return false, &tools.Error{Message: fmt.Sprintf("%s: %s", what, blocked.Error()), Cause: blocked}
 	case s.lost(o):
 		return true, fmt.Errorf("%s: the server does not know the session: %w", what, tools.ErrNotExecuted)
-	case o.wire != nil && (o.status/100 == 4 || o.status == http.StatusInternalServerError):
+	case o.wire != nil && o.status <= http.StatusInternalServerError:
 		return false, t.protocolError(what, o.wire)
 	case o.status != 0 && o.status/100 != 2:
 		return false, statusFailure(what, o.status, o.doubt(calling))
@@ -67,16 +85,18 @@ func (t *toolset) failure(a *attempt, s *session, what string, err error) (stale
 		return true, fmt.Errorf("%s: connection closed: %w", what, tools.ErrNotExecuted)
 	case errors.Is(o.fault, errTooLarge), errors.As(o.fault, &large):
 		return false, tools.Errorf("%s: %s", what, errTooLarge.Error())
+	case errors.Is(o.fault, errNoAnswer):
+		return false, fmt.Errorf("%s: %w: %w", what, errNoAnswer, o.doubt(calling))
 	case o.fault != nil:
 		return false, fmt.Errorf("%s: %s: %w", what, faultText(o.fault), o.doubt(calling))
 	case errors.Is(err, errBusy):
 		return false, fmt.Errorf("%s: %w: %w", what, errBusy, tools.ErrNotExecuted)
 	case err != nil && strings.Contains(err.Error(), "unsupported InputRequest method"): // go-sdk gives it no type
 		return false, tools.Errorf("%s: the server wants input of an unknown kind, which is not offered here", what)
-	case errors.As(err, &wire) && wire.Message != "rejected by transport": // go-sdk's own error has the server's type
+	case errors.As(err, &wire) && wire.Message != rejected: // go-sdk's own error has the server's type
 		return false, t.protocolError(what, wire)
 	default:
-		return false, fmt.Errorf("%s: no answer: %w", what, o.doubt(calling))
+		return false, fmt.Errorf("%s: %w: %w", what, errNoAnswer, o.doubt(calling))
 	}
 }
 

@@ -79,7 +79,8 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 	if refused == nil && (errors.As(err, &told) || errors.As(err, &asked)) {
 		return false, c.clean(err) // what a result means
 	}
-	if o, calling, _ := a.result(); calling && o.sent && s.http != nil && a.canceled() {
+	o, calling, _ := a.result()
+	if calling && o.sent && s.http != nil && a.canceled() {
 		// The session must not be closed before the server was told.
 		leave = func() {
 			go func() {
@@ -92,7 +93,9 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 		}
 	}
 	stale, err = t.failure(a, s, what, err)
-	if s != nil && (stale || errors.Is(refused, errStaticRefused)) {
+	// A stream for all calls may be dead without a word, and a process may hang.
+	dead := s.single() && (errors.Is(o.fault, errSilent) || errors.Is(refused, errSilent))
+	if s != nil && (stale || dead || errors.Is(refused, errStaticRefused)) {
 		c.drop(s, stale)
 	}
 	return stale, c.clean(err)

@@ -24,6 +24,8 @@ const (
 	maxErrorBody = 64 << 10
 	// partingTimeout bounds requests that nobody waits for.
 	partingTimeout = 2 * time.Second
+
+	lastEventID = "Last-Event-ID"
 )
 
 // transport carries the requests of one connection. It puts the token of the calling attempt on each, answers challenges
@@ -36,6 +38,8 @@ type transport struct {
 	static  bool
 	silence time.Duration
 	agent   string
+	// sse is the transport of revision 2024-11-05: answers come in one stream for all calls.
+	sse bool
 
 	mu   sync.Mutex
 	last auth.Secret // accepted last; see the package comment
@@ -44,6 +48,14 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.roundTrip(req)
+	if err != nil {
+		return nil, &rejectedError{err}
+	}
+	return resp, nil
+}
+
+func (t *transport) roundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close() // send uses copies
 	}
@@ -70,7 +82,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.parting(req)
 	}
 	// A resumed stream belongs to a call that runs already: after a login it would run a second time.
-	resumed := req.Header.Get("Last-Event-ID") != ""
+	resumed := req.Header.Get(lastEventID) != ""
 	want := a.want
 	for try := 0; ; try++ {
 		token, err := a.token(want)
@@ -133,16 +145,11 @@ func (t *transport) accept(req *http.Request, resp *http.Response, token auth.Se
 		t.mu.Lock()
 		t.last = token
 		t.mu.Unlock()
-		if mediaType(resp) != "application/json" {
-			return resp, nil
-		}
-		body, err := readAll(resp.Body, maxJSON)
+		resp, err := t.answer(req, resp, a)
 		if err != nil {
 			a.note(func(o *outcome) { o.fault = err })
-			return nil, err
 		}
-		resp.Body = io.NopCloser(bytes.NewReader(body))
-		return resp, nil
+		return resp, err
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		discard(resp)
@@ -159,6 +166,59 @@ func (t *transport) accept(req *http.Request, resp *http.Response, token auth.Se
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
+}
+
+// answer refuses a 2xx that will never answer the call that was sent, or would break the connection for others.
+func (t *transport) answer(req *http.Request, resp *http.Response, a *attempt) (*http.Response, error) {
+	id := callID(req)
+	if t.sse || id == "" || mediaType(resp) == "text/event-stream" {
+		return resp, nil
+	}
+	if mediaType(resp) != "application/json" {
+		discard(resp)
+		return nil, errNoAnswer
+	}
+	body, err := readAll(resp.Body, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Error  *jsonrpc.Error  `json:"error"`
+	}
+	if _, err := jsonrpc.DecodeMessage(body); err != nil {
+		return nil, errNoAnswer
+	}
+	if err := json.Unmarshal(body, &message); err != nil || message.Method != "" {
+		return nil, errNoAnswer
+	}
+	if string(message.ID) != id {
+		a.note(func(o *outcome) { o.wire = message.Error })
+		return nil, errNoAnswer
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// callID is the id of the JSON-RPC call in a request, or "" for what is not answered.
+func callID(req *http.Request) string {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return ""
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if err := json.NewDecoder(body).Decode(&message); err != nil || message.Method == "" {
+		return ""
+	}
+	return string(message.ID)
 }
 
 // home says whether u is where the definition points.
