@@ -92,6 +92,14 @@ func (a *attempt) notice() {
 	}
 }
 
+// wait returns when the server was told that the call is cancelled, or does not listen.
+func (a *attempt) wait() {
+	select {
+	case <-a.noticed:
+	case <-time.After(partingTimeout):
+	}
+}
+
 // requests is the context for requests of the attempt. It ends with the caller's, but not when the caller has its answer:
 // the rest of a stream is still read then, or the TCP connection would be lost. Call release at the end.
 func (a *attempt) requests(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, release func()) {

@@ -29,12 +29,12 @@ func TestCallAndList(t *testing.T) {
 
 			list, err := ts.List(t.Context())
 			require.NoError(t, err)
-			require.Len(t, list, 4)
+			require.Len(t, list, 5)
 			require.Equal(t, "echo", list[0].Name)
 			require.Equal(t, "Repeats.", list[0].Description)
 			require.True(t, list[0].Idempotent)
 			require.JSONEq(t, `{"type":"object","required":["text"],"additionalProperties":false,"properties":{"text":{"type":"string"}}}`, string(list[0].Parameters))
-			require.Equal(t, []string{"failing", "slow", "structured"}, []string{list[1].Name, list[2].Name, list[3].Name})
+			require.Equal(t, []string{"failing", "slow", "structured", "work"}, []string{list[1].Name, list[2].Name, list[3].Name, list[4].Name})
 			require.False(t, list[1].Idempotent)
 			require.NotEmpty(t, list[3].Response)
 
@@ -233,7 +233,7 @@ func TestLargeAnswer(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	for name, w := range map[string]wire{"stream": {legacy: true}, "json": {legacy: true, json: true}} {
+	for name, w := range wires() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, w)
@@ -255,7 +255,9 @@ func TestCancel(t *testing.T) {
 			case <-time.After(2 * time.Second):
 				require.Fail(t, "the call did not return")
 			}
-			require.Equal(t, "slow-1", <-s.canceled, "the server is told, with a token")
+			require.Equal(t, "slow-1", <-s.canceled)
+			require.Eventually(t, func() bool { return len(s.seen("notifications/cancelled")) == 1 }, 5*time.Second, time.Millisecond)
+			require.Equal(t, "Bearer T1", s.seen("notifications/cancelled")[0].Auth, "the server is told, with a token")
 			require.Empty(t, b.seen())
 			_, err := ts.Call(t.Context(), echoCall("c", "x"))
 			require.NoError(t, err)

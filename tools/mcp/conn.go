@@ -178,7 +178,10 @@ func (c *conn) transport(ctx context.Context) (sdk.Transport, *session, error) {
 	}
 	switch c.def.Transport {
 	case agent.TransportStreamableHTTP:
-		return &sdk.StreamableClientTransport{Endpoint: c.def.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true}, &session{http: t}, nil
+		return &sdk.StreamableClientTransport{
+			Endpoint: c.def.URL, HTTPClient: client, MaxRetries: 2,
+			DisableStandaloneSSE: !c.def.AcceptDefaults, // nothing else that a server says there is heard
+		}, &session{http: t}, nil
 	case agent.TransportSSE:
 		return &sdk.SSEClientTransport{Endpoint: c.def.URL, HTTPClient: client}, &session{http: t}, nil
 	default:
@@ -239,8 +242,8 @@ func (c *conn) cleanInputs(asked *tools.InputRequiredError) error {
 	return out
 }
 
-// drop forgets a session that serves no more. Calls that still run in it may end.
-func (c *conn) drop(s *session, gone bool) {
+// drop forgets a session that serves no more. Calls that still run in it may end, and what is said before goes first.
+func (c *conn) drop(s *session, gone bool, before *attempt) {
 	c.mu.Lock()
 	if c.session == nil || c.session.ClientSession != s.ClientSession {
 		c.mu.Unlock()
@@ -251,7 +254,12 @@ func (c *conn) drop(s *session, gone bool) {
 	if gone && s.http != nil {
 		s.http.forget()
 	}
-	c.opener.work.Go(s.shut) // inside a call, so Close does not wait for work yet
+	c.opener.work.Go(func() { // inside a call, so Close does not wait for work yet
+		if before != nil {
+			before.wait()
+		}
+		s.shut()
+	})
 }
 
 func (c *conn) close() {
@@ -265,7 +273,7 @@ func (c *conn) close() {
 }
 
 func (s *session) shut() {
-	defer s.killAfter(nil)()
+	defer time.AfterFunc(closingTime, s.kill).Stop()
 	_ = s.Close() // a server that is gone cannot be told
 	s.cancel(errSessionGone)
 	s.kill() // what the process started and left behind
@@ -277,7 +285,7 @@ func (s *session) single() bool { return s != nil && (s.http == nil || s.http.ss
 // lost says whether an answer means that the server does not know the session: 404 by the spec, 400 with a server-defined
 // code from servers that follow the TypeScript SDK's example.
 func (s *session) lost(o outcome) bool {
-	if s == nil || !s.used || s.http == nil || s.ID() == "" {
+	if s == nil || !s.used || s.http == nil || s.ID() == "" && !s.http.sse {
 		return false
 	}
 	return o.status == http.StatusNotFound || o.status == http.StatusBadRequest && o.wire != nil && o.wire.Code == -32000

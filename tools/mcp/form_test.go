@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -80,6 +83,70 @@ func TestLiveQuestions(t *testing.T) {
 			require.NotContains(t, logged.String(), "SECRET")
 			require.NotContains(t, logged.String(), "John")
 		})
+	}
+}
+
+// Some servers ask on the stream that belongs to no call. Its end, or that there is none, must not end the session.
+func TestQuestionOnTheStandingStream(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, wire{legacy: true})
+	gets := make(chan http.ResponseWriter)
+	answers := make(chan string, 8)
+	s.guard(func(w http.ResponseWriter, r *http.Request, q request) bool {
+		switch {
+		case r.Method == http.MethodGet:
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case gets <- w:
+				<-gets // the test is done with it
+			case <-r.Context().Done():
+			case <-s.over:
+			}
+		case r.Method == http.MethodPost && q.Method == "" && strings.Contains(q.Body, `"result"`):
+			answers <- q.Body
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			return false
+		}
+		return true
+	})
+	ts := open(t, newOpener(t), definition(s.URL, acceptDefaults), alice(), nil)
+	for i := range 3 {
+		_, err := ts.Call(t.Context(), echoCall("c", "x"))
+		require.NoError(t, err)
+		w := <-gets
+		fmt.Fprintf(w, "id: e%d\ndata: {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\",\"message\":\"m\",\"requestedSchema\":%s}}\n\ndata: {cut off", i, i, strings.ReplaceAll(preset, "\n", ""))
+		require.NoError(t, http.NewResponseController(w).Flush())
+		require.Contains(t, <-answers, `"action":"accept"`)
+		gets <- nil // the server ends the stream
+	}
+	require.Len(t, s.seen("initialize"), 1, "the session goes on")
+	require.Empty(t, s.seen(http.MethodGet)[0].Header.Get("Last-Event-ID"))
+	require.Equal(t, "e0", s.seen(http.MethodGet)[1].Header.Get("Last-Event-ID"))
+}
+
+func TestServerWithoutAStandingStream(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusUnauthorized, http.StatusInternalServerError, 0} {
+		s := newServer(t, wire{legacy: true})
+		s.guard(func(w http.ResponseWriter, r *http.Request, _ request) bool {
+			if r.Method == http.MethodGet && status == 0 {
+				<-r.Context().Done() // not even headers
+			} else if r.Method == http.MethodGet {
+				http.Error(w, "no", status)
+			}
+			return r.Method == http.MethodGet
+		})
+		ts := open(t, newOpener(t), definition(s.URL, acceptDefaults), alice(), holding("T1", 1))
+		for range 3 {
+			_, err := ts.Call(t.Context(), echoCall("c", "x"))
+			require.NoError(t, err)
+		}
+		require.Eventually(t, func() bool { return len(s.seen(http.MethodGet)) > 0 }, 5*time.Second, time.Millisecond)
+		require.Len(t, s.seen("initialize"), 1)
+		require.Equal(t, "Bearer T1", s.seen(http.MethodGet)[0].Auth)
 	}
 }
 

@@ -64,6 +64,7 @@ type wire struct {
 	// legacy servers do not know server/discover; modern ones refuse initialize.
 	legacy, modern bool
 	json           bool
+	sse            bool // the transport of 2024-11-05
 }
 
 func newServer(t *testing.T, w wire) *server {
@@ -71,6 +72,9 @@ func newServer(t *testing.T, w wire) *server {
 	s := &server{canceled: make(chan string, 16), entered: make(chan string, 64), over: make(chan struct{})}
 	s.restart(w)
 	s.Server = httptest.NewServer(s)
+	if w.sse {
+		s.URL += "/sse" // definition knows it by that
+	}
 	t.Cleanup(func() {
 		close(s.over)
 		s.CloseClientConnections()
@@ -90,7 +94,7 @@ func (s *server) restart(w wire) {
 	sdk.AddTool(srv, &sdk.Tool{Name: "echo", Description: "Repeats.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, req *sdk.CallToolRequest, in echo) (*sdk.CallToolResult, any, error) {
 			key, _ := req.Params.Meta["tarry/idempotencyKey"].(string)
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Text + "/" + key + "/" + req.Extra.Header.Get("Authorization")}}}, nil, nil
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Text + "/" + key + "/" + s.auth(key)}}}, nil, nil
 		})
 	sdk.AddTool(srv, &sdk.Tool{Name: "structured"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, echo, error) {
 		return nil, echo{Text: "x"}, nil
@@ -108,7 +112,11 @@ func (s *server) restart(w wire) {
 		}
 		return nil, nil, ctx.Err()
 	})
-	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return srv }, &sdk.StreamableHTTPOptions{Stateless: w.modern, JSONResponse: w.json, SessionTimeout: time.Minute, PropagateRequestCancellation: true})
+	sdk.AddTool(srv, &sdk.Tool{Name: "work"}, work)
+	var handler http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return srv }, &sdk.StreamableHTTPOptions{Stateless: w.modern, JSONResponse: w.json, SessionTimeout: time.Minute, PropagateRequestCancellation: true})
+	if w.sse {
+		handler = sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return srv }, nil)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, srv)
@@ -123,6 +131,33 @@ func (s *server) restart(w wire) {
 			handler.ServeHTTP(rw, r)
 		}
 	})
+}
+
+// work reports progress for longer than the read timeouts of tests.
+func work(ctx context.Context, req *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for i := range 12 {
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-tick.C:
+		}
+		// A server that answers in JSON cannot report it.
+		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i)})
+	}
+	return &sdk.CallToolResult{}, nil, nil
+}
+
+// auth is the authorization of the last request for the call with a key.
+func (s *server) auth(key string) string {
+	out := ""
+	for _, q := range s.seen("tools/call") {
+		if strings.Contains(q.Body, fmt.Sprintf(`"tarry/idempotencyKey":%q`, key)) {
+			out = q.Auth
+		}
+	}
+	return out
 }
 
 func peek(r *http.Request) request {
@@ -285,6 +320,9 @@ func alice() agent.Owner { return agent.Owner{App: "app", User: "alice"} }
 
 func definition(url string, change ...func(*agent.MCPToolset)) *agent.MCPToolset {
 	def := &agent.MCPToolset{Name: "orders", Transport: agent.TransportStreamableHTTP, URL: url}
+	if strings.HasSuffix(url, "/sse") {
+		def.Transport = agent.TransportSSE
+	}
 	for _, c := range change {
 		c(def)
 	}
@@ -327,5 +365,6 @@ func wires() map[string]wire {
 		"2026 stream": {modern: true},
 		"2026 json":   {modern: true, json: true},
 		"both":        {},
+		"sse":         {legacy: true, sse: true},
 	}
 }

@@ -41,15 +41,11 @@ func (p *process) kill() {
 	}
 }
 
-// killAfter kills the process when it still keeps its caller some time after ctx ended; a nil ctx has ended. A process that
-// does not read keeps whoever writes to it. Call stop at the end.
+// killAfter kills the process when it still keeps its caller some time after ctx ended. A process that does not read keeps
+// whoever writes to it. Call stop at the end.
 func (p *process) killAfter(ctx context.Context) (stop func()) {
 	if p == nil {
 		return func() {}
-	}
-	if ctx == nil {
-		timer := time.AfterFunc(closingTime, p.kill)
-		return func() { timer.Stop() }
 	}
 	done := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {

@@ -66,8 +66,8 @@ func (t *transport) send(req *http.Request, token auth.Secret, a *attempt, silen
 	case call:
 		a.heard()
 		b.unhook = context.AfterFunc(a.life, func() { b.hurry(linger) }) //nolint:contextcheck // the attempt ends before or after the request does
-	case t.sse && req.Method == http.MethodGet:
-		b.timer.Stop() // the stream of all calls: each has a watch of its own
+	case req.Method == http.MethodGet:
+		b.timer.Stop() // a stream of all calls: each has a watch of its own
 		b.silence = 0
 	}
 	resp.Body = b

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"tarry/agent"
 	"tarry/auth"
@@ -80,15 +79,14 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 		return false, c.clean(err) // what a result means
 	}
 	o, calling, _ := a.result()
+	var notice *attempt
 	if calling && o.sent && s.http != nil && a.canceled() {
 		// The session must not be closed before the server was told.
+		notice = a
 		leave = func() {
 			go func() {
 				defer t.opener.leave(c)
-				select {
-				case <-a.noticed:
-				case <-time.After(partingTimeout):
-				}
+				a.wait()
 			}()
 		}
 	}
@@ -96,7 +94,7 @@ func (t *toolset) once(ctx context.Context, tool, what string, f func(*attempt, 
 	// A stream for all calls may be dead without a word, and a process may hang.
 	dead := s.single() && (errors.Is(o.fault, errSilent) || errors.Is(refused, errSilent))
 	if s != nil && (stale || dead || errors.Is(refused, errStaticRefused)) {
-		c.drop(s, stale)
+		c.drop(s, stale, notice)
 	}
 	return stale, c.clean(err)
 }

@@ -59,6 +59,9 @@ func (t *transport) roundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close() // send uses copies
 	}
+	if req.Method == http.MethodGet && !t.sse && req.Header.Get(lastEventID) == "" {
+		return t.stand(req), nil
+	}
 	a := attemptFrom(req.Context())
 	canceled := a.canceled()
 	if canceled {
@@ -187,14 +190,14 @@ func (t *transport) answer(req *http.Request, resp *http.Response, a *attempt) (
 		Method string          `json:"method"`
 		Error  *jsonrpc.Error  `json:"error"`
 	}
-	if _, err := jsonrpc.DecodeMessage(body); err != nil {
-		return nil, errNoAnswer
-	}
 	if err := json.Unmarshal(body, &message); err != nil || message.Method != "" {
 		return nil, errNoAnswer
 	}
 	if string(message.ID) != id {
-		a.note(func(o *outcome) { o.wire = message.Error })
+		a.note(func(o *outcome) { o.wire = message.Error }) // about the request, if it has an error without an id
+		return nil, errNoAnswer
+	}
+	if _, err := jsonrpc.DecodeMessage(body); err != nil {
 		return nil, errNoAnswer
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))

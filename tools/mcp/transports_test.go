@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,19 +19,55 @@ import (
 	"tarry/tools/mcp"
 )
 
-// serveStdio is the test binary as an MCP server: its tool tells its environment.
+// serveStdio is the test binary as an MCP server.
 func serveStdio() {
 	srv := sdk.NewServer(&sdk.Implementation{Name: "fake", Version: "1"}, nil)
+	say := func(text string) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil, nil
+	}
+	var canceled atomic.Int64
 	sdk.AddTool(srv, &sdk.Tool{Name: "env"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Join(os.Environ(), " ")}}}, nil, nil
+		return say(strings.Join(os.Environ(), " "))
 	})
 	sdk.AddTool(srv, &sdk.Tool{Name: "die"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 		os.Exit(3)
 		return nil, nil, nil
 	})
+	type words struct {
+		Text string `json:"text,omitempty"`
+	}
+	sdk.AddTool(srv, &sdk.Tool{Name: "echo"}, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+		return say(in.Text)
+	})
+	sdk.AddTool(srv, &sdk.Tool{Name: "failing"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		return nil, nil, fmt.Errorf("no such order")
+	})
+	sdk.AddTool(srv, &sdk.Tool{Name: "slow"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		<-ctx.Done()
+		canceled.Add(1)
+		return nil, nil, ctx.Err()
+	})
+	sdk.AddTool(srv, &sdk.Tool{Name: "canceled"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		return say(fmt.Sprint(canceled.Load()))
+	})
+	sdk.AddTool(srv, &sdk.Tool{Name: "freeze"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		freeze()
+		return nil, nil, nil
+	})
+	sdk.AddTool(srv, &sdk.Tool{Name: "work"}, work)
 	if err := srv.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		os.Exit(1)
 	}
+}
+
+// newStdio allows the test binary as a server.
+func newStdio(t *testing.T) *mcp.Opener {
+	t.Helper()
+	return newOpener(t, func(c *mcp.Config) {
+		c.AllowStdio = true
+		c.StdioEnv = []string{"FAKE_STDIO_SERVER=1"}
+		c.Secrets = fixedSecret("s3cret")
+	})
 }
 
 func stdio() *agent.MCPToolset {
@@ -42,15 +79,10 @@ func stdio() *agent.MCPToolset {
 
 func TestStdio(t *testing.T) {
 	t.Parallel()
-	o := newOpener(t, func(c *mcp.Config) {
-		c.AllowStdio = true
-		c.StdioEnv = []string{"FAKE_STDIO_SERVER=1"}
-		c.Secrets = func(context.Context, agent.Source) (auth.Secret, error) { return auth.NewSecret("s3cret"), nil }
-	})
-	ts := open(t, o, stdio(), alice(), nil)
+	ts := open(t, newStdio(t), stdio(), alice(), nil)
 	list, err := ts.List(t.Context())
 	require.NoError(t, err)
-	require.Len(t, list, 2)
+	require.Len(t, list, 8)
 
 	env := tools.Call{ID: "c", Name: "env"}
 	res, err := ts.Call(t.Context(), env)
