@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -54,7 +55,7 @@ func (b *barrier) arrive(ctx context.Context, member string, at point) error {
 	case err := <-v.done:
 		return err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return fmt.Errorf("wait for the round: %w", context.Cause(ctx))
 	}
 }
 

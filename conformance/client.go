@@ -230,4 +230,3 @@ func (c *client) send(ctx context.Context, method, target string, in, out any) e
 	}
 	return nil
 }
-

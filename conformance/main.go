@@ -15,9 +15,9 @@ import (
 // options of a run of the suite.
 type options struct {
 	bin, npm string
-	only       string
-	round      int
-	keep       bool
+	only     string
+	round    int
+	keep     bool
 }
 
 func main() {

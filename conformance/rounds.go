@@ -36,11 +36,14 @@ func runRounds(ctx context.Context, s *suite, svc *service, r *report, scenarios
 	for _, list := range [][]scenario{plain, asking} {
 		for round := range slices.Chunk(list, size) {
 			if err := runRound(ctx, s, svc, r, round); err != nil {
-				return errors.Join(err, context.Cause(ctx))
+				return err
+			}
+			if err := context.Cause(ctx); err != nil {
+				return fmt.Errorf("run scenarios: %w", err)
 			}
 		}
 	}
-	return context.Cause(ctx)
+	return nil
 }
 
 // runRound runs scenarios at the same time.

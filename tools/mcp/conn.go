@@ -173,7 +173,7 @@ func (c *conn) transport(ctx context.Context) (sdk.Transport, *session, error) {
 		t.static = t.static || c.def.Auth == nil && strings.EqualFold(name, "Authorization")
 	}
 	client := &http.Client{
-		Transport:     t,
+		Transport:     newRenumber(t),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	switch c.def.Transport {
