@@ -24,6 +24,7 @@ type Slot struct {
 // Sources of an OAuth client.
 const (
 	ClientPreregistered = "pre:"     // followed by the client id
+	ClientOwn           = "app:"     // followed by the client id: the app's own credential, not a person's
 	ClientMetadata      = "metadata" // our metadata document, whose URL is the id everywhere
 	ClientDynamic       = "dynamic"  // registered by ourselves, one for each provider and redirect URI
 )

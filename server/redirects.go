@@ -25,7 +25,7 @@ func (s *Server) RedirectURIs(ctx context.Context) ([]RedirectURI, error) {
 	for _, def := range apps {
 		for node := range def.All() {
 			for _, tool := range node.Tools {
-				if tool.MCP == nil || tool.MCP.Auth == nil || tool.MCP.Auth.ClientID == "" {
+				if tool.MCP == nil || tool.MCP.Auth == nil || tool.MCP.Auth.ClientID == "" || tool.MCP.Auth.Grant != "" {
 					continue
 				}
 				if p := providerOf(tool.MCP.Auth); p.Issuer != "" {

@@ -50,6 +50,28 @@ func callbackCases() []testCase {
 			require.NoError(k, err)
 			require.Equal(k, "https://b.example/", issuer)
 		}},
+		{"keep/a grant without a login replaces the one before", func(k *kit) {
+			g := grant("read")
+			g.Slot, g.Refresh, g.Life = slot(ann), nil, time.Hour
+			first, err := k.s.Keep(k.ctx, g)
+			require.NoError(k, err)
+			require.EqualValues(k, 1, first.Version)
+			require.Equal(k, time.Hour, first.Left())
+			_, ours, err := k.s.Lease(k.ctx, ann, first.ID, first.Version, time.Minute)
+			require.NoError(k, err)
+			require.True(k, ours)
+			second, err := k.s.Keep(k.ctx, g)
+			require.NoError(k, err)
+			require.EqualValues(k, 2, second.Version)
+			require.NotEqual(k, first.ID, second.ID)
+			require.Len(k, k.grants(ann), 1)
+			_, ours, err = k.s.Lease(k.ctx, ann, second.ID, second.Version, time.Minute)
+			require.NoError(k, err)
+			require.True(k, ours, "the lease has ended with the grant that it was for")
+			_, _, err = k.s.Lease(k.ctx, ann, first.ID, first.Version, time.Minute)
+			require.ErrorIs(k, err, oauth.ErrNotFound)
+			require.Contains(k, k.audits(ann), "granted")
+		}},
 		{"callbacks/the logins of a request, newest first, answered or not", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
 			_, other := k.waiting(ann, "t", "write")

@@ -42,6 +42,8 @@ type Rules struct {
 	AllowMissingPKCE bool
 	// Legacy takes the origin of a server without resource metadata for its provider (MCP authorization, 2025-03-26).
 	Legacy bool
+	// NoLogin is for tokens that the client gets by itself: a provider without authorization endpoint will do.
+	NoLogin bool
 }
 
 // Server discovers what the MCP server at the given URL asked for with WWW-Authenticate headers; there may be none.
@@ -220,7 +222,7 @@ func (d *Discoverer) check(meta serverMetadata, host string, pkce pkceRule) (aut
 		name, url string
 		required  bool
 	}{
-		{"authorization endpoint", meta.AuthorizationEndpoint, true},
+		{"authorization endpoint", meta.AuthorizationEndpoint, pkce != noCode},
 		{"token endpoint", meta.TokenEndpoint, true},
 		{"registration endpoint", meta.RegistrationEndpoint, false},
 		{"revocation endpoint", meta.RevocationEndpoint, false},

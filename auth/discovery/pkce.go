@@ -13,9 +13,14 @@ const (
 	pkceUnsaid
 	// pkceIgnored is OpenID Connect, whose providers are chosen by hand and need not announce it.
 	pkceIgnored
+	// noCode is a token without a login: there is no code to protect, and the server may have no endpoint that gives one.
+	noCode
 )
 
 func (r Rules) pkce() pkceRule {
+	if r.NoLogin {
+		return noCode
+	}
 	if r.AllowMissingPKCE {
 		return pkceUnsaid
 	}
@@ -25,7 +30,7 @@ func (r Rules) pkce() pkceRule {
 // refuses says why a server with these methods is not used; empty if it is.
 func (p pkceRule) refuses(methods []string) string {
 	switch {
-	case p == pkceIgnored || slices.Contains(methods, "S256"):
+	case p == pkceIgnored || p == noCode || slices.Contains(methods, "S256"):
 		return ""
 	case len(methods) > 0:
 		return "its metadata (code_challenge_methods_supported) does not offer PKCE with S256"

@@ -71,6 +71,9 @@ func (b *broker) Token(ctx context.Context, want auth.Want) (auth.AccessToken, e
 	if err != nil {
 		return auth.AccessToken{}, err
 	}
+	if t.app {
+		return b.appToken(ctx, t, want)
+	}
 	usable, prior, err := b.find(ctx, t, want)
 	if err != nil {
 		return auth.AccessToken{}, err

@@ -28,13 +28,15 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 	if m.refusal != nil {
 		return m.refusal
 	}
-	switch c.Status {
-	case http.StatusUnauthorized:
-		err = b.unauthorized(ctx, m, t, want, c)
-	case http.StatusForbidden:
-		err = b.forbidden(ctx, t, want, c)
-	default:
+	switch {
+	case c.Status != http.StatusUnauthorized && c.Status != http.StatusForbidden:
 		return fmt.Errorf("oauth: HTTP %d is no challenge", c.Status)
+	case t.app:
+		err = b.appRefused(ctx, m, t, want, c)
+	case c.Status == http.StatusUnauthorized:
+		err = b.unauthorized(ctx, m, t, want, c)
+	default:
+		err = b.forbidden(ctx, t, want, c)
 	}
 	m.refusal = err
 	return err
@@ -163,7 +165,7 @@ func (b *broker) explicitNeed(ctx context.Context, t target, want auth.Want) (au
 func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, wwwAuthenticate []string) (auth.Need, error) {
 	a := want.Auth
 	found, err := b.service.cfg.Discover.Server(ctx, want.Server, wwwAuthenticate, discovery.Rules{
-		Issuer: a.Issuer, AllowMissingPKCE: a.AllowMissingPKCE, Legacy: a.LegacyAuthorization,
+		Issuer: a.Issuer, AllowMissingPKCE: a.AllowMissingPKCE, Legacy: a.LegacyAuthorization, NoLogin: t.app,
 	})
 	if err != nil {
 		return auth.Need{}, fmt.Errorf("discover %s: %w", discovery.Host(want.Server), err)

@@ -230,6 +230,11 @@ func (p *provider) redeem(r *http.Request) (fields map[string]any, oauthError st
 		if !p.keepRefresh {
 			delete(p.refresh, form.Get("refresh_token"))
 		}
+	case "client_credentials":
+		granted = url.Values{"scope": form["scope"]}
+		if form.Has("resource") {
+			granted["resource"] = form["resource"]
+		}
 	default:
 		return nil, "unsupported_grant_type"
 	}
@@ -240,7 +245,7 @@ func (p *provider) redeem(r *http.Request) (fields map[string]any, oauthError st
 	if granted.Get("scope") == "" {
 		delete(fields, "scope")
 	}
-	if form.Get("grant_type") == "authorization_code" || !p.keepRefresh {
+	if form.Get("grant_type") == "authorization_code" || form.Get("grant_type") == "refresh_token" && !p.keepRefresh {
 		next := "refresh-" + random()
 		p.refresh[next] = granted
 		fields["refresh_token"] = next

@@ -308,10 +308,7 @@ func (m *memoryStore) Commit(_ context.Context, stateHash string, g oauth.Grant)
 		return nil, oauth.ErrConflict
 	}
 	slot := asked.Need.Slot
-	m.versions[slot.ID()]++
-	g.Version, g.Slot, g.Created, g.Updated = m.versions[slot.ID()], slot, m.now(), m.now()
-	m.grants = slices.DeleteFunc(m.grants, func(o *storedGrant) bool { return o.Slot == slot })
-	m.grants = append(m.grants, &storedGrant{Grant: g})
+	g = m.save(slot, g)
 	var woken []auth.Request
 	for _, r := range m.requests {
 		if r.Status.Open() && r.Need.Slot == slot && (r == asked || auth.Covers(g.Scopes, r.Need.Scopes)) {
@@ -320,6 +317,24 @@ func (m *memoryStore) Commit(_ context.Context, stateHash string, g oauth.Grant)
 		}
 	}
 	return woken, nil
+}
+
+func (m *memoryStore) save(slot auth.Slot, g oauth.Grant) oauth.Grant {
+	m.versions[slot.ID()]++
+	g.Version, g.Slot, g.Created, g.Updated = m.versions[slot.ID()], slot, m.now(), m.now()
+	m.grants = slices.DeleteFunc(m.grants, func(o *storedGrant) bool { return o.Slot == slot })
+	m.grants = append(m.grants, &storedGrant{Grant: g})
+	return g
+}
+
+func (m *memoryStore) Keep(_ context.Context, g oauth.Grant) (oauth.Grant, error) {
+	done, err := m.enter("Keep")
+	defer done()
+	if err != nil {
+		return oauth.Grant{}, err
+	}
+	m.audit("granted client credentials")
+	return m.aged(m.save(g.Slot, g)), nil
 }
 
 func (m *memoryStore) Grants(_ context.Context, q oauth.GrantQuery) ([]oauth.Grant, error) {

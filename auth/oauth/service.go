@@ -82,6 +82,8 @@ type Service struct {
 	cfg Config
 	// registering is held while a client is registered, so that a double click does not make two.
 	registering turns
+	// fetching is held while a token of an app itself is fetched.
+	fetching turns
 }
 
 // New returns a service, or an error that lists what is missing.

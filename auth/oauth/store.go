@@ -61,6 +61,8 @@ type Store interface {
 	// writes the messages that wake their runs. The returned requests are those.
 	Commit(ctx context.Context, stateHash string, g Grant) ([]auth.Request, error)
 
+	// Keep stores a grant that no person gave, in place of the slot's former one, and returns it with its version.
+	Keep(ctx context.Context, g Grant) (Grant, error)
 	// Grants lists the owner's grants that match q, newest first.
 	Grants(ctx context.Context, q GrantQuery) ([]Grant, error)
 	// Lease reserves the refresh of a grant at version for that long; false when another has it or the version is old. The

@@ -37,6 +37,8 @@ type target struct {
 	clients []string
 	// omit keeps the resource parameter to ourselves.
 	omit bool
+	// app is a credential of the app itself, which no person gives.
+	app bool
 }
 
 // slotResource is where a slot keeps a resource.
@@ -78,7 +80,16 @@ func aim(want auth.Want) (target, error) {
 
 func aimAt(want auth.Want) (target, error) {
 	a := want.Auth
-	t := target{domain: a.Domain, issuer: a.Issuer, clients: []string{auth.ClientPreregistered + a.ClientID}, omit: a.OmitResource}
+	t := target{
+		domain: a.Domain, issuer: a.Issuer, clients: []string{auth.ClientPreregistered + a.ClientID}, omit: a.OmitResource,
+		app: a.Grant == agent.GrantClientCredentials,
+	}
+	if t.app {
+		if a.ClientID == "" || a.ClientSecret == "" {
+			return target{}, misconfigured("credential %q is the app's own and has no client_id and client_secret", a.Key)
+		}
+		t.clients = []string{auth.ClientOwn + a.ClientID}
+	}
 	if a.Type == "" || a.Type == agent.AuthMCP {
 		if a.ClientID == "" {
 			t.clients = []string{auth.ClientMetadata, auth.ClientDynamic}
