@@ -73,11 +73,12 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	}
 	a.fault(ctx, "ask.after")
 	if !out.Granted && !out.Denied {
-		what, who := "a login is needed", q.need.Slot.Issuer
+		log := a.Slog.With("request_id", out.Request.ID, "session_id", t.row.ID, "tool", q.need.Tool)
 		if q.input != nil {
-			what, who = "a server wants input from a person", host(q.need.Server)
+			log.InfoContext(ctx, "a server wants input from a person", "server", host(q.need.Server))
+		} else {
+			log.InfoContext(ctx, "a login is needed", "provider", q.need.Slot.Issuer)
 		}
-		a.Slog.InfoContext(ctx, what, "request_id", out.Request.ID, "session_id", t.row.ID, "provider", who, "tool", q.need.Tool)
 	}
 	return asked{out}, nil
 }

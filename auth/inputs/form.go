@@ -47,7 +47,7 @@ type FieldError struct{ Field, Problem string }
 // Error implements error. It does not quote what was filled in.
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
-// ErrSchema: the schema is none that a form can be made of (MCP elicitation, "Requested Schema").
+// ErrSchema says that no form can be made of a schema (MCP elicitation, "Requested Schema").
 var ErrSchema = errors.New("inputs: schema is not a flat object of strings, numbers, booleans and enumerations")
 
 // property is the part of JSON Schema that elicitation uses.
