@@ -11,7 +11,7 @@ import (
 
 // Fault holds the process at named points, so that a test can kill it there. TARRY_FAULT_DIR is a folder: when
 // "POINT.hold" exists in it, the process that reaches POINT removes it, writes "POINT.held" and stays until "POINT.go"
-// appears or it is killed.
+// appears or it is killed. While "POINT.all" exists, everybody who reaches POINT stays.
 func Fault(lookup func(string) (string, bool)) func(context.Context, string) {
 	dir, ok := lookup("TARRY_FAULT_DIR")
 	if !ok || dir == "" {
@@ -19,11 +19,12 @@ func Fault(lookup func(string) (string, bool)) func(context.Context, string) {
 	}
 	return func(ctx context.Context, point string) {
 		point = strings.ReplaceAll(point, "/", "_")
+		watch(ctx, func() bool { return !there(filepath.Join(dir, point+".all")) })
 		// Removing is the claim: of several processes, or goroutines, one is held.
 		if os.Remove(filepath.Join(dir, point+".hold")) != nil {
 			return
 		}
 		_ = os.WriteFile(filepath.Join(dir, point+".held"), nil, 0o600)
-		watch(ctx, filepath.Join(dir, point+".go"))
+		watch(ctx, func() bool { return there(filepath.Join(dir, point+".go")) })
 	}
 }

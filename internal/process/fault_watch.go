@@ -8,17 +8,26 @@ import (
 	"time"
 )
 
-func watch(ctx context.Context, path string) {
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// watch returns when over says so, or with ctx.
+func watch(ctx context.Context, over func() bool) {
+	if over() {
+		return
+	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			if over() {
+				return
+			}
 		}
 	}
 }
