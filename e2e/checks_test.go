@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"database/sql"
 	"slices"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
@@ -71,18 +72,23 @@ func (w *world) open(link string) (*demo.Page, error) {
 // query reads a column of the store, past the API.
 func (w *world) query(text string, args ...any) (out []string) {
 	w.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+w.Database()+"?mode=ro&_pragma=busy_timeout(10000)")
-	require.NoError(w.t, err)
+	return query(w.t, w.Database(), text, args...)
+}
+
+func query(t testing.TB, file, text string, args ...any) (out []string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
 	defer db.Close()
-	rows, err := db.QueryContext(w.t.Context(), text, args...)
-	require.NoError(w.t, err)
+	rows, err := db.QueryContext(t.Context(), text, args...)
+	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var s string
-		require.NoError(w.t, rows.Scan(&s))
+		require.NoError(t, rows.Scan(&s))
 		out = append(out, s)
 	}
-	require.NoError(w.t, rows.Err())
+	require.NoError(t, rows.Err())
 	return out
 }
 

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -73,7 +74,8 @@ func TestLoginsAroundTheWait(t *testing.T) {
 	total := len(w.query(`SELECT id FROM requests`))
 	t.Logf("%d logins in %s", total, time.Since(began).Round(time.Second))
 	require.GreaterOrEqual(t, total, n)
-	w.checkLogins(total)
+	w.eventually("messages are left over", func() bool { return w.query(`SELECT COUNT(*) FROM outbox WHERE done = 0`)[0] == "0" })
+	checkLogins(t, w.Database(), w.provider, w.mcp, total, total)
 }
 
 // begunBy begins the login of each run, as far as the redirect to our callback, and returns what opens those callbacks.
@@ -127,23 +129,109 @@ func (w *world) together(all []func() error, spread time.Duration) {
 	}
 }
 
-// checkLogins: n requests were each asked, begun, granted and used once, and nothing of them is left over.
-func (w *world) checkLogins(n int) {
-	w.t.Helper()
-	count := func(query string) string { return w.query(`SELECT COUNT(*) FROM ` + query)[0] }
-	all := strconv.Itoa(n)
-	require.Equal(w.t, all, count(`requests WHERE status = 'granted'`))
-	require.Equal(w.t, "0", count(`requests WHERE status <> 'granted'`))
-	require.Equal(w.t, all, count(`grants`))
-	require.Equal(w.t, "0", count(`flows WHERE status <> 'spent' OR code IS NOT NULL OR verifier IS NOT NULL OR nonce IS NOT NULL`))
-	require.Equal(w.t, all, count(`invocations WHERE status = 'done'`))
-	w.eventually("messages are left over", func() bool { return count(`outbox WHERE done = 0`) == "0" })
-	for _, action := range []string{"asked", "opened", "granted", "used"} {
-		require.Equal(w.t, all, count(`audit WHERE action = '`+action+`'`), action)
-		require.Equal(w.t, "0", count(`(SELECT request FROM audit WHERE action = '`+action+`' AND request <> '' GROUP BY request HAVING COUNT(*) > 1)`), action)
+// checkLogins: as many logins were each asked, begun, granted and exchanged once as there should be, each run used one and
+// called its tool once, and nothing is left over.
+func checkLogins(t *testing.T, file string, provider *demo.Provider, server *demo.MCPServer, logins, runs int) {
+	t.Helper()
+	is := func(n int, of string) {
+		t.Helper()
+		require.Equal(t, strconv.Itoa(n), query(t, file, `SELECT COUNT(*) FROM `+of)[0], of)
 	}
-	require.Equal(w.t, "0", count(`audit WHERE action NOT IN ('asked', 'opened', 'granted', 'used')`))
-	require.Equal(w.t, n, w.provider.Counts().TokenOK["authorization_code"])
-	require.Equal(w.t, n, w.provider.Counts().Token["authorization_code"])
-	require.Len(w.t, w.mcp.Calls("list_tickets"), n)
+	is(logins, `grants`)
+	is(0, `requests WHERE status <> 'granted'`)
+	is(0, `flows WHERE status <> 'spent' OR code IS NOT NULL OR verifier IS NOT NULL OR nonce IS NOT NULL`)
+	is(runs, `invocations`)
+	is(runs, `invocations WHERE status = 'done'`)
+	is(0, `outbox WHERE done = 0`)
+	is(logins, `audit WHERE action = 'opened'`)
+	is(runs, `audit WHERE action = 'used'`)
+	for _, action := range []string{"asked", "granted"} {
+		is(0, `requests r WHERE 1 <> (SELECT COUNT(*) FROM audit a WHERE a.request = r.id AND a.action = '`+action+`')`)
+	}
+	is(0, `audit WHERE action NOT IN ('asked', 'opened', 'granted', 'used')`)
+	require.Equal(t, logins, provider.Counts().TokenOK["authorization_code"])
+	require.Equal(t, logins, provider.Counts().Token["authorization_code"])
+	require.Len(t, server.Calls("list_tickets"), runs)
+}
+
+// TestThousandLoginsInOneProcess has 1,000 runs in the SDK's test environment, around the real store, login service and
+// outbox, with callbacks that land before the run hears of its request, while it hears of it, when it has said that it
+// waits, and in pairs of runs of one person, when the second is about to ask: every run ends, each once (I5; pitfalls T15,
+// M21, M38). The real processes do fewer: TestLoginsAroundTheWait.
+func TestThousandLoginsInOneProcess(t *testing.T) {
+	t.Parallel()
+	const before, during, after, pairs = 280, 280, 280, 80
+	p := newOneProcess(t)
+	var group sync.WaitGroup // logins under way
+	broken := make(chan error, 2*(before+during+after+2*pairs))
+	login := func(user string) {
+		if err := p.login(user); err != nil {
+			broken <- err
+		}
+	}
+	asked := map[string]chan struct{}{} // of the first of each pair
+	for i := range pairs {
+		asked[fmt.Sprint("pair-", i)] = make(chan struct{})
+	}
+	p.at = func(_ context.Context, workflowID, point string) {
+		when, user, _ := strings.Cut(workflowID, "/")
+		switch when + " " + point {
+		case "before ask.after":
+			login(user)
+		case "during ask.after", "after waits":
+			group.Go(func() { login(user) })
+		case "first ask.after":
+			close(asked[user])
+		case "second ask.before":
+			<-asked[user]
+			group.Go(func() { login(user) })
+		}
+	}
+	var jobs []func() error
+	job := func(when, user string) {
+		jobs = append(jobs, func() error {
+			status, err := p.run(user, when+"/"+user)
+			if err == nil && status != "done" {
+				err = fmt.Errorf("run %s/%s: %s", when, user, status)
+			}
+			return err
+		})
+	}
+	for when, n := range map[string]int{"before": before, "during": during, "after": after} {
+		for i := range n {
+			job(when, fmt.Sprint(when, "-", i))
+		}
+	}
+	rand.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	for user := range asked {
+		job("first", user)
+		job("second", user)
+	}
+	began := time.Now()
+	queue := make(chan func() error)
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for f := range queue {
+				if err := f(); err != nil {
+					broken <- err
+				}
+			}
+		})
+	}
+	for _, f := range jobs {
+		queue <- f
+	}
+	close(queue)
+	workers.Wait()
+	group.Wait()
+	close(broken)
+	for err := range broken {
+		t.Error(err)
+	}
+	t.Logf("%d runs in %s", len(jobs), time.Since(began).Round(time.Second))
+	require.Len(t, jobs, 1000)
+	if !t.Failed() {
+		checkLogins(t, p.database, p.provider, p.mcp, before+during+after+pairs, len(jobs))
+	}
 }
