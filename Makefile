@@ -8,6 +8,8 @@ WORKFLOWCHECK_VERSION := v0.6.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Points at which `make soak` kills processes, and the tests' time limits.
 SOAK_POINTS := 50
+# How many logins it lets land around the wait.
+SOAK_LOGINS := 1000
 TEST_TIMEOUT := 25m
 SOAK_TIMEOUT := 60m
 INTEROP_TIMEOUT := 15m
@@ -139,7 +141,7 @@ interop: build race-possible ## run the demo's job against an authorization serv
 
 soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
 	@$(call say,killing at $(SOAK_POINTS) points)
-	@TARRY_SOAK=$(SOAK_POINTS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run 'Soak|SeededKills' ./e2e
+	@TARRY_SOAK=$(SOAK_POINTS) TARRY_LOGINS=$(SOAK_LOGINS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run 'Soak|SeededKills|LoginsAroundTheWait|ThousandLogins' ./e2e
 
 clean: ## remove what was built, tools included
 	rm -rf bin

@@ -57,6 +57,8 @@ type oneProcess struct {
 	outbox   *outbox.Dispatcher
 	// at is called where a run reaches a point: those of the fault points, and "waits" when it has said that it waits.
 	at func(ctx context.Context, workflowID, point string)
+	// patience is how long a run may wait.
+	patience time.Duration
 
 	mu   sync.Mutex
 	envs map[string]*testsuite.TestWorkflowEnvironment
@@ -64,7 +66,7 @@ type oneProcess struct {
 
 func newOneProcess(t *testing.T) *oneProcess {
 	t.Helper()
-	p := &oneProcess{t: t, envs: map[string]*testsuite.TestWorkflowEnvironment{}, at: func(context.Context, string, string) {}}
+	p := &oneProcess{t: t, patience: patience, envs: map[string]*testsuite.TestWorkflowEnvironment{}, at: func(context.Context, string, string) {}}
 	var err error
 	p.provider, err = demo.NewProvider(demo.ProviderConfig{Faults: demo.Faults{AutoApprove: "alice"}})
 	require.NoError(t, err)
@@ -180,18 +182,23 @@ func (p *oneProcess) run(user, id string) (status string, err error) {
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id})
-	env.SetTestTimeout(patience)
+	env.SetTestTimeout(p.patience)
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&ownRun{}}})
 	env.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	p.acts.Register(env)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(wire.SignalMessage, wire.Message{Inbox: message.ID}) }, 0)
-	// While a run waits, the environment's clock would jump to the end of the run's time; this makes it go as ours does.
+	// While a run waits, the environment's clock would jump to the end of the run's time; this makes it go as ours does, for
+	// as long as we wait.
+	const beat = 20 * time.Millisecond
 	var tick func()
+	give := time.Now().Add(p.patience)
 	tick = func() {
-		<-time.After(time.Millisecond)
-		env.RegisterDelayedCallback(tick, time.Millisecond)
+		<-time.After(beat)
+		if time.Now().Before(give) {
+			env.RegisterDelayedCallback(tick, beat)
+		}
 	}
-	env.RegisterDelayedCallback(tick, time.Millisecond)
+	env.RegisterDelayedCallback(tick, beat)
 	p.mu.Lock()
 	p.envs[id] = env
 	p.mu.Unlock()
@@ -199,7 +206,7 @@ func (p *oneProcess) run(user, id string) (status string, err error) {
 		p.mu.Lock()
 		delete(p.envs, id)
 		p.mu.Unlock()
-		if found := recover(); found != nil { // how the test environment says that it has waited too long
+		if found := recover(); found != nil { // how the test environment says that something takes too long
 			err = fmt.Errorf("run %s: %v", id, found)
 		}
 	}()
