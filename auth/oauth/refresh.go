@@ -77,10 +77,12 @@ func (s *Service) refresh(ctx context.Context, g Grant, scrub *auth.Scrubber) (G
 func (s *Service) refreshLeased(ctx context.Context, g Grant, scrub *auth.Scrubber) (Grant, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RefreshTimeout+leaseMargin/2)
 	defer cancel()
+	s.cfg.Fault(ctx, FaultRefreshing)
 	next, err := s.requestRefresh(ctx, g, scrub)
 	if err != nil {
 		return s.refreshFailed(ctx, g, err)
 	}
+	s.cfg.Fault(ctx, FaultRefreshed)
 	for attempt := 1; ; attempt++ {
 		saved, err := s.cfg.Store.SaveRefresh(ctx, g.Version, next)
 		switch {

@@ -41,6 +41,10 @@ const (
 	FaultExchanged = "callback.exchanged"
 	// FaultCommitted: the token is stored, nobody is woken.
 	FaultCommitted = "callback.committed"
+	// FaultRefreshing: the refresh is ours, nothing is sent.
+	FaultRefreshing = "refresh.sending"
+	// FaultRefreshed: the provider has answered a refresh, nothing of it is stored.
+	FaultRefreshed = "refresh.answered"
 )
 
 // Defaults of a [Config].

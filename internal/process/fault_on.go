@@ -6,11 +6,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
 // Fault holds the process at named points, so that a test can kill it there. TARRY_FAULT_DIR is a folder: when
-// "POINT.hold" exists in it, the process that reaches POINT removes it, writes "POINT.held" and stays until "POINT.go"
+// "POINT.hold" exists in it, the process that reaches POINT removes it, writes its id to "POINT.held" and stays until "POINT.go"
 // appears or it is killed. While "POINT.all" exists, everybody who reaches POINT stays.
 func Fault(lookup func(string) (string, bool)) func(context.Context, string) {
 	dir, ok := lookup("TARRY_FAULT_DIR")
@@ -24,7 +25,9 @@ func Fault(lookup func(string) (string, bool)) func(context.Context, string) {
 		if os.Remove(filepath.Join(dir, point+".hold")) != nil {
 			return
 		}
-		_ = os.WriteFile(filepath.Join(dir, point+".held"), nil, 0o600)
+		held := filepath.Join(dir, point+".held")
+		_ = os.WriteFile(held+".new", []byte(strconv.Itoa(os.Getpid())), 0o600)
+		_ = os.Rename(held+".new", held)
 		watch(ctx, func() bool { return there(filepath.Join(dir, point+".go")) })
 	}
 }

@@ -16,10 +16,14 @@ const (
 	Temporal Name = "temporal"
 	Worker   Name = "worker"
 	Server   Name = "server"
+	// SecondWorker is one more worker, started only by its name and stopped with the others.
+	SecondWorker Name = "worker2"
 )
 
-// All returns every name in the order in which the processes start.
+// All returns the names of the processes that make a stack, in the order in which they start.
 func All() []Name { return []Name{Temporal, Worker, Server} }
+
+func everything() []Name { return append(All(), SecondWorker) }
 
 // Config of a [Stack].
 type Config struct {
@@ -101,11 +105,11 @@ func (s *Stack) program(name Name) (path string, args, env []string) {
 			"--db", s.TemporalDatabase(), "--ip", host, "--port", fmt.Sprint(s.ports[Temporal]), "--namespace", s.cfg.Namespace,
 		}, s.cfg.TemporalArgs...), s.cfg.Base
 	}
-	own := s.cfg.Env
-	if name == Worker {
-		own = merge(own, s.cfg.WorkerEnv)
+	own, program := s.cfg.Env, name
+	if name == Worker || name == SecondWorker {
+		own, program = merge(own, s.cfg.WorkerEnv), Worker
 	}
-	return filepath.Join(s.cfg.Bin, string(name)), nil, merge(s.cfg.Base, s.variables(name), own)
+	return filepath.Join(s.cfg.Bin, string(program)), nil, merge(s.cfg.Base, s.variables(name), own)
 }
 
 func (s *Stack) variables(name Name) []string {
@@ -120,8 +124,8 @@ func (s *Stack) variables(name Name) []string {
 	if s.cfg.AgentsDir != "" {
 		env = append(env, "TARRY_AGENTS_DIR="+s.cfg.AgentsDir)
 	}
-	if name == Worker {
-		return append(env, "TARRY_ADMIN_ADDR="+s.Addr(Worker))
+	if name == Worker || name == SecondWorker {
+		return append(env, "TARRY_ADMIN_ADDR="+s.Addr(name))
 	}
 	return append(env, "TARRY_HTTP_ADDR="+s.Addr(Server))
 }

@@ -42,7 +42,7 @@ func New(ctx context.Context, cfg Config) (*Stack, error) {
 		cfg: cfg, ports: map[Name]int{}, failed: make(chan error, 1),
 		held: map[Name]net.Listener{}, processes: map[Name]*process{},
 	}
-	for _, name := range All() {
+	for _, name := range everything() {
 		port := 0
 		if name == Server {
 			port = cfg.PublicPort
@@ -62,6 +62,9 @@ func New(ctx context.Context, cfg Config) (*Stack, error) {
 func (s *Stack) Start(ctx context.Context, names ...Name) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	if len(names) == 0 {
+		names = All()
+	}
 	for _, name := range ordered(names) {
 		if err := s.start(ctx, name); err != nil {
 			return err
@@ -213,7 +216,7 @@ func (s *Stack) release(name Name) {
 }
 
 func (s *Stack) releaseAll() {
-	for _, name := range All() {
+	for _, name := range everything() {
 		s.release(name)
 	}
 }
@@ -222,10 +225,10 @@ func (s *Stack) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.cfg.Log, format+"\n", args...) // progress; nobody depends on it
 }
 
-// ordered sorts names as processes start; none means all.
+// ordered sorts names as processes start; none means whatever there is.
 func ordered(names []Name) []Name {
 	var out []Name
-	for _, name := range All() {
+	for _, name := range everything() {
 		if len(names) == 0 || slices.Contains(names, name) {
 			out = append(out, name)
 		}
