@@ -50,6 +50,10 @@ type Need struct {
 	// Input and Answer are of type [TypeInput] only, and encrypted: a [Question] and what the person did.
 	Input  []byte `json:"input,omitempty"`
 	Answer []byte `json:"answer,omitempty"`
+	// Movable says that the server alone decides who gives the credential, so that it is asked again when the login begins.
+	Movable bool `json:"movable,omitempty"`
+	// Metadata is where the server's challenge said that its resource metadata is; empty means the well-known places.
+	Metadata string `json:"metadata,omitempty"`
 	// Relaxed are the rules that the definition gave up for this login ("omit_resource"), for log and audit.
 	Relaxed []string `json:"relaxed,omitempty"`
 }
@@ -95,7 +99,7 @@ func (n Need) SameLogin(o Need) bool {
 		n.Provider.Discovered == o.Provider.Discovered && n.Provider.TokenEndpoint == o.Provider.TokenEndpoint &&
 			n.Provider.AuthorizationEndpoint == o.Provider.AuthorizationEndpoint
 	return n.Type != TypeInput && n.Type == o.Type && n.Slot == o.Slot && provider &&
-		reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
+		n.Movable == o.Movable && reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
 }
 
 // RequiredError says that a tool cannot go on before a person has logged in. It starts the wait; it is no failure.

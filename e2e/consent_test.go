@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tarry/internal/demo"
 )
 
 // I5, M38: fifty runs of one person wait for one login: one link, one consent, fifty go on. Another person's run waits on,
@@ -124,4 +127,31 @@ func TestADKRepliesToASharedLink(t *testing.T) {
 		require.NotEmpty(t, events)
 		require.Equal(t, "Four tickets.", events[len(events)-1].Content.Parts[0].Text)
 	}
+}
+
+// The server moves to another provider while runs wait: whoever opens the link then is shown the new one and confirms it
+// before anything is sent, and the login there wakes the runs.
+func TestServerMovesWhileRunsWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, single(call("list_tickets")+text("ok")))
+	runs := []runHandle{w.api.start("assistant", "Go."), w.api.start("assistant", "Go too.")}
+	link := w.waiting(runs[0])
+	require.Equal(t, link, w.waiting(runs[1]))
+	next, err := demo.NewProvider(demo.ProviderConfig{})
+	require.NoError(t, err)
+	require.NoError(t, next.Start(""))
+	t.Cleanup(func() { require.NoError(t, next.Close()) })
+	w.mcp.SetSwitches(func(s *demo.MCPSwitches) { s.Provider = next })
+
+	page := w.login(link)
+	require.Contains(t, page.Text, "another place to log in")
+	require.Contains(t, page.Title, strings.TrimPrefix(next.URL(), "http://"))
+	require.Zero(t, w.provider.Counts().Approvals)
+	require.Empty(t, next.Clients(), "nothing is registered before the person has seen it")
+	require.Contains(t, w.login(link).Title, "Connected")
+	for _, r := range runs {
+		require.Equal(t, "done", w.finished(r).InvocationStatus)
+	}
+	require.Empty(t, w.provider.Counts().Token)
+	require.Equal(t, 1, next.Counts().TokenOK["authorization_code"])
 }

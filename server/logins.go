@@ -92,6 +92,7 @@ func page(err error) error {
 		{oauth.ErrExpiredFlow, connect.ErrExpired},
 		{oauth.ErrSpentFlow, connect.ErrTryAgain},
 		{oauth.ErrBusy, connect.ErrTryAgain},
+		{oauth.ErrMoved, connect.ErrMoved},
 		{oauth.ErrClosed, connect.ErrFinished},
 		{inputs.ErrClosed, connect.ErrFinished},
 		{inputs.ErrNotInput, connect.ErrUnknown},

@@ -29,6 +29,7 @@ const (
 	auditCancelled = "cancelled"
 	auditReopened  = "reopened"
 	auditRefreshed = "refreshed"
+	auditMoved     = "moved"
 	auditUsed      = "used"
 	auditDropped   = "dropped"
 )

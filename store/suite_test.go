@@ -90,7 +90,7 @@ func TestStore(t *testing.T) {
 func suite(t *testing.T, fresh func(testing.TB) database) {
 	t.Helper()
 	for _, cases := range [][]testCase{
-		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), linkCases(), flowCases(), grantCases(),
+		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), linkCases(), repinCases(), flowCases(), grantCases(),
 		callbackCases(), outboxCases(), definitionCases(), raceCases(),
 	} {
 		for _, c := range cases {

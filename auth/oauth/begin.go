@@ -36,10 +36,13 @@ type Started struct {
 }
 
 // Begin begins a login of an open request, with everything fresh, as often as the person likes. Errors for the page:
-// [ErrNotFound], [ErrClosed], [ErrBusy], [ErrTooMany], [auth.ErrUnavailable], [auth.ErrMisconfigured].
+// [ErrNotFound], [ErrClosed], [ErrBusy], [ErrMoved], [ErrTooMany], [auth.ErrUnavailable], [auth.ErrMisconfigured].
 func (s *Service) Begin(ctx context.Context, access auth.Access, requestID string) (*Started, error) {
 	r, err := s.front(ctx, access, requestID)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.lookAgain(ctx, r); err != nil {
 		return nil, err
 	}
 	endpoint, err := authorizationEndpoint(r.Need.Provider)

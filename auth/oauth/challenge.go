@@ -184,6 +184,10 @@ func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, w
 	if a.Issuer != "" {
 		n.Slot.Issuer = a.Issuer
 	}
+	if challenge, ok := discovery.BearerChallenge(wwwAuthenticate); ok {
+		n.Metadata = challenge.ResourceMetadata
+	}
+	n.Movable = a.Issuer == "" && t.anyClient()
 	if !t.anyClient() {
 		n.Client, err = preregistered(auth.Client{ID: a.ClientID, Secret: a.ClientSecret, Auth: a.ClientAuth}, n.Provider)
 		return n, err
@@ -211,13 +215,18 @@ func preregistered(c auth.Client, p auth.Provider) (auth.Client, error) {
 	return c, err
 }
 
+const (
+	relaxedPKCE   = "allow_missing_pkce"
+	relaxedLegacy = "legacy_authorization"
+)
+
 // relaxed names the rules that a definition gives up, as it writes them.
 func relaxed(a agent.Auth) (out []string) {
 	for _, r := range []struct {
 		name string
 		on   bool
 	}{
-		{"omit_resource", a.OmitResource}, {"allow_missing_pkce", a.AllowMissingPKCE}, {"legacy_authorization", a.LegacyAuthorization},
+		{"omit_resource", a.OmitResource}, {relaxedPKCE, a.AllowMissingPKCE}, {relaxedLegacy, a.LegacyAuthorization},
 	} {
 		if r.on {
 			out = append(out, r.name)

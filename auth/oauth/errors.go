@@ -31,6 +31,9 @@ var (
 	ErrIdentity = errors.New("oauth: the identity does not belong to this login")
 	// ErrClosed: nobody waits for this login any more.
 	ErrClosed = errors.New("oauth: the request does not wait any more")
+	// ErrMoved: the server names another provider than the person was shown. The request asks for a login there by now; show
+	// the page again.
+	ErrMoved = errors.New("oauth: the server names another provider by now")
 	// ErrBusy: a login of this request is being completed at this moment.
 	ErrBusy = errors.New("oauth: a login is being completed")
 )

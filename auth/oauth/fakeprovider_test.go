@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -44,6 +45,8 @@ type provider struct {
 	registerRaw func() (int, string)
 	metadata    map[string]any
 	servers     []string // of the resource, instead of the provider itself
+	hide        bool     // the resource's metadata cannot be read
+	metadataAt  string   // where the resource's metadata is, instead of its well-known place
 	// before runs in a token request, before it is answered; it may block.
 	before func(form url.Values)
 	// answer changes the fields of a successful answer.
@@ -61,6 +64,7 @@ func newProvider(t *testing.T) *provider {
 	mux.HandleFunc("POST /token", p.token)
 	mux.HandleFunc("POST /register", p.registration)
 	mux.HandleFunc("GET /.well-known/", p.wellKnown)
+	mux.HandleFunc("GET /elsewhere", p.wellKnown)
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
 	return p
@@ -92,7 +96,10 @@ func (p *provider) wellKnown(w http.ResponseWriter, r *http.Request) {
 	p.gets = append(p.gets, r.URL.Path)
 	var doc map[string]any
 	switch {
-	case r.URL.Path == "/.well-known/oauth-protected-resource/mcp" && !p.legacy:
+	case p.hide && strings.Contains(r.URL.Path, "resource"):
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	case r.URL.Path == cmp.Or(p.metadataAt, "/.well-known/oauth-protected-resource/mcp") && !p.legacy:
 		doc = map[string]any{"resource": p.mcp(), "authorization_servers": []string{p.URL}}
 		if p.servers != nil {
 			doc["authorization_servers"] = p.servers

@@ -145,6 +145,24 @@ func (m *memoryStore) Behind(ctx context.Context, id string, access auth.Access)
 	return out, nil
 }
 
+func (m *memoryStore) Repin(_ context.Context, from auth.Slot, to auth.Need) (n int, err error) {
+	done, err := m.enter("Repin")
+	defer done()
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range m.requests {
+		if r.Status == auth.StatusPending && r.Need.Slot == from && r.Need.Movable {
+			r.Need.Slot, r.Need.Provider, r.Need.Client, r.Need.Refused = to.Slot, to.Provider, to.Client, 0
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, oauth.ErrConflict
+	}
+	return n, nil
+}
+
 func (m *memoryStore) Requests(context.Context, agent.Owner, bool, int) ([]auth.Request, error) {
 	return nil, nil
 }

@@ -36,6 +36,11 @@ type Store interface {
 	// request alone. The first is the one to answer: its login answers them all.
 	Behind(ctx context.Context, id string, access auth.Access) ([]auth.Request, error)
 
+	// Repin moves every pending request in the slot from, whose provider is the server's to name, to the slot, provider and
+	// client of to: it asks for a login there, and its flows are spent. Whose credential is there already is granted. It
+	// returns how many it moved; none is [ErrConflict], and so is a login that is being completed.
+	Repin(ctx context.Context, from auth.Slot, to auth.Need) (int, error)
+
 	// BeginFlow stores a new flow of an open request; at most live flows of one request may be unexpired ([ErrTooMany]).
 	// A request that is no longer pending is [ErrConflict].
 	BeginFlow(ctx context.Context, f Flow, live int) error

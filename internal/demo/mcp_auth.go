@@ -38,7 +38,7 @@ func (m *MCPServer) resourceMetadata(w http.ResponseWriter, r *http.Request) {
 	}
 	doc := oauthex.ProtectedResourceMetadata{
 		Resource:               m.URL(),
-		AuthorizationServers:   []string{m.cfg.Provider.Issuer()},
+		AuthorizationServers:   []string{m.provider().Issuer()},
 		ScopesSupported:        []string{ScopeRead, ScopeWrite, ScopePublish},
 		BearerMethodsSupported: []string{"header"},
 		ResourceName:           "Release planner",
@@ -123,9 +123,17 @@ func (m *MCPServer) challenge(w http.ResponseWriter, s MCPSwitches, status int, 
 	http.Error(w, http.StatusText(status), status)
 }
 
+// provider is the one that protects the server at this moment.
+func (m *MCPServer) provider() TokenIssuer {
+	if p := m.Switches().Provider; p != nil {
+		return p
+	}
+	return m.cfg.Provider
+}
+
 // verify looks the token up and checks that it was issued for this server.
 func (m *MCPServer) verify(bearer string) (Token, bool) {
-	token, ok := m.cfg.Provider.Verify(bearer)
+	token, ok := m.provider().Verify(bearer)
 	if !ok || (token.Resource != m.URL() && !m.Switches().AnyAudience) {
 		return Token{}, false
 	}

@@ -40,6 +40,8 @@ type MCPConfig struct {
 
 // MCPSwitches change how an MCP server answers; see [MCPServer.SetSwitches]. The zero value is a correct server.
 type MCPSwitches struct {
+	// Provider protects the server instead of the one that it began with.
+	Provider TokenIssuer
 	// OpenListing asks for a token for tools/call only.
 	OpenListing bool
 	// RejectTokens answers 401 to every token, valid or not.

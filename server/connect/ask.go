@@ -49,7 +49,9 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		h.show(w, r, h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, nil))
 		return
 	}
-	h.show(w, r, h.question(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))
+	v := h.question(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back)
+	v.Moved = query.Get("moved") != ""
+	h.show(w, r, v)
 }
 
 // inert answers requests that nobody looks at. 503 keeps a browser from showing the empty answer later, when the person

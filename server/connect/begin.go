@@ -27,9 +27,12 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 	back := h.allowedReturn(r.PostForm)
 	started, err := h.logins.Begin(r.Context(), caller.Access(), id)
 	switch {
-	case errors.Is(err, ErrFinished):
-		// The page says how it ended, or sends the popup back.
+	case errors.Is(err, ErrFinished), errors.Is(err, ErrMoved):
+		// The page says how it ended, or sends the popup back; or it shows the new provider.
 		link := h.Link(id)
+		if errors.Is(err, ErrMoved) {
+			link += "&moved=1"
+		}
 		if back != "" {
 			link += "&" + url.Values{"redirect_uri": {back}}.Encode()
 		}

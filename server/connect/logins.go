@@ -122,6 +122,8 @@ var (
 	ErrWrongUser = errors.New("connect: another user")
 	// ErrFinished: the flow or request was answered before; the result's Outcome says how.
 	ErrFinished = errors.New("connect: finished")
+	// ErrMoved: the login is asked for at another provider by now; the person must see that before it begins.
+	ErrMoved = errors.New("connect: moved")
 	// ErrProvider: the provider refused or answered nonsense.
 	ErrProvider = errors.New("connect: provider")
 	// ErrTooMany: too many flows of this request are open.

@@ -36,7 +36,9 @@ type view struct {
 	Action   string
 	CSRF     string
 	ReturnTo string
-	Problem  string
+	// Moved: the person confirmed a login elsewhere.
+	Moved   bool
+	Problem string
 }
 
 func parsePages() (*template.Template, error) {
