@@ -50,7 +50,7 @@ func (f *front) authority(t *testing.T) string {
 func TestClientIDMetadataDocument(t *testing.T) {
 	t.Parallel()
 	f := startFront(t)
-	as := startProvider(t, shortLife, "NODE_EXTRA_CA_CERTS="+f.authority(t))
+	as := startProvider(t, providerOptions{life: shortLife, authority: f.authority(t)})
 	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	document := f.URL + "/oauth/client-metadata.json"
 	o := single(calls(long)+calls(echo)+says("done"), toolset{url: p.url(), tools: []string{"echo", "trigger-long-running-operation"}})

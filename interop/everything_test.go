@@ -4,7 +4,6 @@ package interop_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +15,7 @@ import (
 // silent call may take, errors of a tool, content of several kinds.
 func TestToolsOfTheReferenceServer(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	o := single(calls(echo, "get-sum {a: 40, b: 2}", "get-structured-content {location: Chicago}", "get-tiny-image {}")+
 		calls("trigger-long-running-operation {duration: 4, steps: 8}")+
@@ -49,7 +48,7 @@ func TestToolsOfTheReferenceServer(t *testing.T) {
 // Error -32042: the run waits for a person with our page, survives the death of the processes, and makes the call again.
 func TestURLElicitation(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	w := newWorld(t, single(calls("trigger-url-elicitation {url: 'https://pay.example/confirm', errorPath: true}")+says("done"),
 		toolset{url: p.url(), tools: []string{"trigger-url-elicitation"}}))
@@ -79,7 +78,7 @@ func TestURLElicitation(t *testing.T) {
 // A form whose fields have defaults, but for one that is needed: it is declined at once, for nobody knows the name.
 func TestFormElicitation(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	w := newWorld(t, single(calls("trigger-elicitation-request {}")+says("done"),
 		toolset{url: p.url(), tools: []string{"trigger-elicitation-request"}, extra: "      tarry: {accept_defaults: true}\n"}))

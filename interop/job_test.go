@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,7 +43,7 @@ func plannerServer(t *testing.T, as *authorizationServer) *demo.MCPServer {
 // after the login.
 func TestDemoJobWithDynamicRegistration(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	planner := plannerServer(t, as)
 	o := demoJob(t)
 	o.mcpURL = planner.URL()
@@ -77,7 +76,7 @@ func TestDemoJobWithDynamicRegistration(t *testing.T) {
 // Consent that is refused at the provider: the model is told and the run goes on, without asking again.
 func TestConsentRefusedAtTheProvider(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	planner := plannerServer(t, as)
 	o := demoJob(t)
 	o.mcpURL = planner.URL()

@@ -1,11 +1,12 @@
 // An authorization server that nobody here wrote: oidc-provider, set up as its documentation says. Environment:
+//   BASE        path of the issuer, such as /tenant; empty for none
 //   SCOPES      scopes of resources, separated by spaces
 //   ACCESS_TTL  seconds that an access token lives
 // Below /test it says what happened, for assertions, and withdraws grants as an operator would.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 
-const { SCOPES = '', ACCESS_TTL = '600' } = process.env;
+const { BASE = '', SCOPES = '', ACCESS_TTL = '600' } = process.env;
 const seen = {
   registered: [], documents: [], authorizations: [], tokens: [], errors: [], revoked: [],
 };
@@ -60,11 +61,15 @@ async function withdraw(provider) {
 
 const server = createServer();
 server.listen(0, '127.0.0.1', () => {
-  const provider = new Provider(`http://127.0.0.1:${server.address().port}`, configuration);
+  const provider = new Provider(`http://127.0.0.1:${server.address().port}${BASE}`, configuration);
   watch(provider);
   const serve = provider.callback();
   server.on('request', async (req, res) => {
-    switch (req.url) {
+    const path = req.url.startsWith(`${BASE}/`) ? req.url.slice(BASE.length) : undefined;
+    switch (path) {
+      case undefined:
+        res.writeHead(404).end();
+        break;
       case '/test/seen':
         res.setHeader('content-type', 'application/json').end(JSON.stringify(seen));
         break;
@@ -73,6 +78,9 @@ server.listen(0, '127.0.0.1', () => {
         res.writeHead(204).end();
         break;
       default:
+        // From the difference oidc-provider learns the path that it is mounted at.
+        req.originalUrl = req.url;
+        req.url = path;
         serve(req, res);
     }
   });

@@ -44,13 +44,26 @@ type seen struct {
 	Revoked []string
 }
 
-// startProvider starts one whose access tokens live for life.
-func startProvider(t *testing.T, life time.Duration, env ...string) *authorizationServer {
+// providerOptions say how the authorization server is set up; the zero value is a plain one.
+type providerOptions struct {
+	// life is that of access tokens; 0 means ten minutes.
+	life time.Duration
+	// base is a path that its issuer has.
+	base string
+	// authority is a file with the certificate of an authority that it trusts.
+	authority string
+}
+
+func startProvider(t *testing.T, o providerOptions) *authorizationServer {
 	t.Helper()
+	if o.life == 0 {
+		o.life = 10 * time.Minute
+	}
 	scopes := strings.Join([]string{scopeTools, demo.ScopeRead, demo.ScopeWrite, demo.ScopePublish}, " ")
-	a := &authorizationServer{t: t, issuer: startNode(t, append([]string{
-		"SCOPES=" + scopes, "ACCESS_TTL=" + strconv.Itoa(int(life/time.Second)),
-	}, env...), "provider.mjs").url}
+	server := startNode(t, []string{
+		"SCOPES=" + scopes, "ACCESS_TTL=" + strconv.Itoa(int(o.life/time.Second)), "BASE=" + o.base, "NODE_EXTRA_CA_CERTS=" + o.authority,
+	}, "provider.mjs")
+	a := &authorizationServer{t: t, issuer: server.url + o.base}
 	a.loadKeys()
 	return a
 }

@@ -15,13 +15,15 @@ import (
 // shortLife is less than the operation `long` takes, so that the next call finds its token expired.
 const shortLife = 5 * time.Second
 
-// Rotation with reuse detection: every refresh brings the latest refresh token and gets another; the grant lives. When a
-// thief uses an old one the provider ends the grant, and the run asks again and goes on.
+// Rotation with reuse detection: every refresh brings the latest refresh token and gets another, also when several calls
+// find their token expired at once; the grant lives. When a thief uses an old one the provider ends the grant, and the run
+// asks again and goes on.
 func TestRotationWithReuseDetection(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, shortLife)
+	as := startProvider(t, providerOptions{life: shortLife})
 	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
-	w := newWorld(t, single(calls(long)+calls(long)+calls(echo)+calls(long)+calls("get-sum {a: 1, b: 1}")+says("done"),
+	sum := "get-sum {a: 1, b: 1}"
+	w := newWorld(t, single(calls(long)+calls(sum, sum, sum, sum, sum, sum)+calls(long)+calls(echo)+calls(long)+calls(sum)+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum", "trigger-long-running-operation"}}))
 	gate := p.hold("echo")
 	r := w.start("agent", "Go.")
@@ -55,7 +57,7 @@ func TestRotationWithReuseDetection(t *testing.T) {
 	s := r.finished()
 	require.Equal(t, "done", s.Answer)
 	require.Equal(t, 2, r.logins())
-	require.Len(t, p.calls(""), 5, "each call was made once")
+	require.Len(t, p.calls(""), 11, "each call was made once")
 }
 
 // replay uses a refresh token as a thief would who has the client's secret too.
@@ -77,7 +79,7 @@ func replay(t *testing.T, as *authorizationServer, token, resource string) int {
 // refresh; the run asks again, and the same run ends well.
 func TestGrantWithdrawnBetweenCalls(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	w := newWorld(t, single(calls(echo)+calls("get-sum {a: 1, b: 1}")+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum"}}))
@@ -108,7 +110,7 @@ func TestGrantWithdrawnBetweenCalls(t *testing.T) {
 // call that finds out is made again in a new session, with the same token.
 func TestServerRestartsBetweenCalls(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	everything := startEverything(t, streamable, "")
 	p := protect(t, as, everything, "/mcp")
 	w := newWorld(t, single(calls(echo)+calls("get-sum {a: 1, b: 1}")+says("done"),

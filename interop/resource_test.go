@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +15,7 @@ import (
 // Resource indicators: each server's token names that server as its only audience, and another server refuses it.
 func TestTokensAreForOneServer(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	everything := startEverything(t, streamable, "")
 	one, two := protect(t, as, everything, "/mcp"), protect(t, as, everything, "/mcp")
 	w := newWorld(t, single(calls(echo, "get-sum {a: 2, b: 3}")+says("done"),
@@ -48,10 +47,10 @@ func TestTokensAreForOneServer(t *testing.T) {
 }
 
 // Step-up: a tool that needs more than was granted asks for all of it, the provider gives one token with the union, and
-// the call is made again.
+// the call is made again. The provider is one of several on its host, told apart by the path of their issuers.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{base: "/realms/one"})
 	planner := plannerServer(t, as)
 	w := newWorld(t, single(calls("list_tickets {status: open}")+calls("create_plan {title: Next, tickets: [REL-101]}")+
 		calls("publish_plan {plan: '{{response.create_plan.id}}'}")+says("done"),

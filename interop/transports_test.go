@@ -4,7 +4,6 @@ package interop_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -13,7 +12,7 @@ import (
 // one that is a process on standard input and output for none.
 func TestOtherTransports(t *testing.T) {
 	t.Parallel()
-	as := startProvider(t, 10*time.Minute)
+	as := startProvider(t, providerOptions{})
 	p := protect(t, as, startEverything(t, "sse", ""), "/sse", "/message")
 	o := single(calls(echo, "get-sum {a: 2, b: 3}")+calls("trigger-long-running-operation {duration: 2, steps: 4}")+says("done"),
 		toolset{how: "sse_connection_params: {url: '" + p.url() + "'}", tools: []string{"echo", "trigger-long-running-operation"}},
