@@ -21,7 +21,7 @@ func single(steps string, sets ...toolset) options {
 	b.WriteString("name: agent\nmodel: ${var:MODEL}\ninstruction: Help.\ntools:\n")
 	for _, s := range sets {
 		if s.how == "" {
-			s.how = "streamable_http_connection_params: {url: '" + s.url + "'}"
+			s.how = "streamable_http_connection_params: {url: '" + s.url + "', sse_read_timeout: 3}"
 		}
 		fmt.Fprintf(&b, "  - name: McpToolset\n    args:\n      %s\n", s.how)
 		fmt.Fprintf(&b, "      tool_filter: [%s]\n%s", strings.Join(s.tools, ", "), s.extra)
@@ -51,6 +51,6 @@ const (
 	streamable = "streamableHttp"
 
 	echo = "echo {message: hello}"
-	// long outlives an access token of shortLife.
+	// long outlives an access token of shortLife, and a server's silence for as long as is allowed; it sends progress.
 	long = "trigger-long-running-operation {duration: 6, steps: 6}"
 )

@@ -18,7 +18,7 @@ func TestToolsOfTheReferenceServer(t *testing.T) {
 	as := startProvider(t, providerOptions{})
 	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
 	o := single(calls(echo, "get-sum {a: 40, b: 2}", "get-structured-content {location: Chicago}", "get-tiny-image {}")+
-		calls("trigger-long-running-operation {duration: 4, steps: 8}")+
+		calls(long)+
 		calls("get-sum {a: none}")+says("drafted")+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum", "get-structured-content", "get-tiny-image", "trigger-long-running-operation"}})
 	o.agents["agent/worker.yaml"] = o.agents["agent/root_agent.yaml"]
@@ -33,7 +33,7 @@ func TestToolsOfTheReferenceServer(t *testing.T) {
 
 	for tool, wants := range map[string]string{
 		"echo": "Echo: hello", "get-sum": "The sum of 40 and 2 is 42.", "get-structured-content": "temperature",
-		"get-tiny-image": "The image above is the MCP logo.", "trigger-long-running-operation": "Long running operation completed. Duration: 4 seconds, Steps: 8.",
+		"get-tiny-image": "The image above is the MCP logo.", "trigger-long-running-operation": "Long running operation completed. Duration: 6 seconds, Steps: 6.",
 	} {
 		_, answers := r.functions(tool)
 		require.NotEmpty(t, answers, tool)
