@@ -121,6 +121,10 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 	if err != nil {
 		return err
 	}
+	if prior != nil && !t.anyClient() && want.Auth.Issuer == "" && prior.Slot.Issuer != n.Slot.Issuer {
+		return misconfigured("%s is protected by %s now, and client %q was good at %s: register a client there, put its client_id into the definition and name its issuer under tarry",
+			discovery.Host(want.Server), discovery.Host(n.Slot.Issuer), want.Auth.ClientID, discovery.Host(prior.Slot.Issuer))
+	}
 	limit := want.Auth.MaxScopes
 	if len(limit) > 0 && !auth.Covers(limit, n.Scopes) {
 		return fmt.Errorf("%w: %s", ErrScopeLimit, shorten(without(n.Scopes, limit)))
