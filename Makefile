@@ -36,7 +36,7 @@ say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-main test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross interop soak clean race-possible
+	lint-examples lint-workflows cross interop conformance soak clean race-possible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +138,12 @@ interop: build race-possible ## run the demo's job against an authorization serv
 	@.ci/npm interop
 	@$(call say,interop: go test $(RACE) ./interop)
 	@CGO_ENABLED=$(CGO) go test -tags interop $(RACE) -count=1 -v -timeout $(INTEROP_TIMEOUT) ./interop
+
+conformance: build ## run the MCP conformance suite against the running service, and kill the worker meanwhile (needs npm)
+	@.ci/npm conformance
+	@go build -o bin/conformance ./conformance
+	@$(call say,conformance: the suite of 2025-11-25 and of 2026-07-28)
+	@bin/conformance
 
 soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
 	@$(call say,killing at $(SOAK_POINTS) points)

@@ -23,7 +23,7 @@ const (
 type barrier struct {
 	// meet runs once for each meeting, with the points that the scenarios came to, before they go on; and once without
 	// points when all have left.
-	meet func(context.Context, map[point]bool) error
+	meet func(context.Context, map[point]int) error
 
 	mu      sync.Mutex
 	members map[string]bool
@@ -36,7 +36,7 @@ type visit struct {
 	done chan error
 }
 
-func newBarrier(meet func(context.Context, map[point]bool) error, members []string) *barrier {
+func newBarrier(meet func(context.Context, map[point]int) error, members []string) *barrier {
 	b := &barrier{meet: meet, members: map[string]bool{}, waiting: map[string]visit{}}
 	for _, m := range members {
 		b.members[m] = true
@@ -78,9 +78,9 @@ func (b *barrier) check(ctx context.Context) {
 	here := b.waiting
 	b.waiting = map[string]visit{}
 	b.mu.Unlock()
-	points := map[point]bool{}
+	points := map[point]int{}
 	for _, v := range here {
-		points[v.at] = true
+		points[v.at]++
 	}
 	err := b.meet(context.WithoutCancel(ctx), points)
 	for _, v := range here {

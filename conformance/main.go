@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"regexp"
 	"syscall"
-	"time"
 )
 
 // options of a run of the suite.
@@ -23,9 +22,12 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:])
+	if err != nil && !errors.Is(err, errFailed) {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // nothing is open here
+	}
+	if err != nil {
+		os.Exit(1)
 	}
 }
 
@@ -53,9 +55,11 @@ func run(ctx context.Context, args []string) error {
 	return conform(ctx, o, only)
 }
 
-// conform runs the scenarios and says how they ended; an error means that something required did not pass.
-func conform(ctx context.Context, o options, only *regexp.Regexp) (err error) {
-	begun := time.Now()
+// errFailed says that something did not pass, which has been printed.
+var errFailed = errors.New("not passed")
+
+// conform runs the scenarios and says how they ended.
+func conform(ctx context.Context, o options, only *regexp.Regexp) error {
 	s, err := newSuite(o.npm)
 	if err != nil {
 		return err
@@ -64,16 +68,23 @@ func conform(ctx context.Context, o options, only *regexp.Regexp) (err error) {
 	if err != nil {
 		return err
 	}
+	chosen := choose(all, only)
+	if len(chosen) == 0 {
+		return errors.New("--only matches no scenario")
+	}
 	svc, err := newService(ctx, o.bin)
 	if err != nil {
 		return err
 	}
-	r := &report{begun: begun}
-	defer func() {
-		err = errors.Join(err, svc.close(o.keep || err != nil))
-		if err == nil {
-			err = r.verdict()
-		}
-	}()
-	return runRounds(ctx, s, svc, r, choose(all, only), o.round)
+	r := newReport(os.Stdout, chosen)
+	err = runRounds(ctx, s, svc, r, chosen, o.round)
+	err = errors.Join(err, svc.close(o.keep || err != nil || !r.good()))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err) // before the verdict, which is the last line
+	}
+	r.verdict()
+	if err != nil || !r.good() {
+		return errFailed
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -9,16 +10,22 @@ import (
 
 // report collects how scenarios ended. It is safe for concurrent use.
 type report struct {
-	begun time.Time
+	out io.Writer
 
 	mu       sync.Mutex
 	expected []scenario
 	passed   map[scenario]bool
+	done     int
 }
 
-// expect names the scenarios that have to run: one that does not counts as failed.
-func (r *report) expect(scenarios []scenario) {
-	r.expected, r.passed = scenarios, map[scenario]bool{}
+// say prints a line of progress.
+func say(out io.Writer, format string, args ...any) {
+	fmt.Fprintf(out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+// newReport counts those scenarios: one that does not run has failed.
+func newReport(out io.Writer, expected []scenario) *report {
+	return &report{out: out, expected: expected, passed: map[scenario]bool{}}
 }
 
 // add prints how a scenario ended.
@@ -30,13 +37,13 @@ func (r *report) add(s scenario, passed bool, took time.Duration, output string)
 	if !passed {
 		word = "FAILED"
 	}
-	fmt.Printf("%s  +%03ds  %s  %s %s (%.1f s)\n", time.Now().Format(time.TimeOnly), int(time.Since(r.begun).Seconds()), word,
-		s.revision, s.name, took.Seconds())
+	r.done++
+	say(r.out, "%s  %2d/%d  %s %s (%.1f s)", word, r.done, len(r.expected), s.revision, s.name, took.Seconds())
 	if !passed {
 		for line := range strings.Lines(why(output)) {
-			fmt.Print("    " + line)
+			fmt.Fprint(r.out, "    "+line)
 		}
-		fmt.Println()
+		fmt.Fprintln(r.out)
 	}
 }
 
@@ -54,29 +61,37 @@ func why(output string) string {
 	return output[max(0, len(output)-2000):]
 }
 
-// verdict prints what has passed and names what has not.
-func (r *report) verdict() error {
+// good says that all scenarios have passed.
+func (r *report) good() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var failed []string
-	count := map[bool][2]int{}
 	for _, s := range r.expected {
-		n := count[s.required]
-		n[1]++
-		if r.passed[s] {
-			n[0]++
-		} else {
-			failed = append(failed, s.String())
+		if !r.passed[s] {
+			return false
 		}
-		count[s.required] = n
 	}
-	for _, name := range failed {
-		fmt.Println("not passed: " + name)
-	}
-	fmt.Printf("back-compat: %d of %d scenarios passed\n", count[false][0], count[false][1])
-	fmt.Printf("conformance: %d of %d required scenarios passed\n", count[true][0], count[true][1])
-	if len(failed) > 0 {
-		return fmt.Errorf("%d scenarios did not pass", len(failed))
-	}
-	return nil
+	return true
 }
+
+// verdict prints what has passed and names what has not.
+func (r *report) verdict() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var required, compat tally
+	for _, s := range r.expected {
+		t := &compat
+		if s.required {
+			t = &required
+		}
+		t.all++
+		if r.passed[s] {
+			t.passed++
+		} else {
+			fmt.Fprintln(r.out, "not passed: "+s.String())
+		}
+	}
+	fmt.Fprintf(r.out, "back-compat: %d of %d scenarios passed\n", compat.passed, compat.all)
+	fmt.Fprintf(r.out, "conformance: %d of %d required scenarios passed\n", required.passed, required.all)
+}
+
+type tally struct{ passed, all int }

@@ -33,6 +33,7 @@ func newService(ctx context.Context, bin string) (*service, error) {
 			return nil, fmt.Errorf("make directory: %w", err)
 		}
 	}
+	say(os.Stdout, "starting dev server and server")
 	s.Stack, err = stack.New(ctx, stack.Config{
 		Dir: filepath.Join(dir, "data"), Bin: bin, AgentsDir: s.agents(),
 		Base: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
@@ -57,15 +58,22 @@ func (s *service) results() string { return filepath.Join(s.dir, "results") }
 
 // meet is what happens to the worker when all scenarios of a round have come to a point. At the end of the round it is
 // killed, since some of the suite's servers do not end while a connection is open.
-func (s *service) meet(ctx context.Context, points map[point]bool) error {
+func (s *service) meet(ctx context.Context, points map[point]int) error {
+	pid := s.Pid(stack.Worker)
 	if err := s.Kill(stack.Worker); err != nil {
 		return fmt.Errorf("kill worker: %w", err)
 	}
-	if !points[published] && !points[answered] {
+	if n := points[asked]; n > 0 {
+		say(os.Stdout, "worker %d is killed: %d runs wait for a person, who answers now", pid, n)
+	}
+	if points[published] == 0 && points[answered] == 0 {
 		return nil
 	}
 	if err := s.Start(ctx, stack.Worker); err != nil {
 		return fmt.Errorf("start worker: %w", err)
+	}
+	if n := points[answered]; n > 0 {
+		say(os.Stdout, "worker %d is started: %d runs go on", s.Pid(stack.Worker), n)
 	}
 	return nil
 }
@@ -86,7 +94,7 @@ func (s *service) close(keep bool) error {
 		errs = append(errs, l.Close())
 	}
 	if keep {
-		fmt.Println("logs and results are in " + s.dir)
+		say(os.Stdout, "logs and results are in %s", s.dir)
 	} else {
 		errs = append(errs, os.RemoveAll(s.dir))
 	}
