@@ -11,6 +11,7 @@ import (
 
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/auth/vault"
 )
 
 // refreshAhead is how long before its end a token is refreshed.
@@ -22,7 +23,7 @@ func (s *Service) Broker(owner agent.Owner, use Use, scrub *auth.Scrubber) auth.
 	if scrub == nil {
 		scrub = &auth.Scrubber{}
 	}
-	return &broker{service: s, owner: owner, use: use, scrub: scrub, used: map[string]bool{}, asked: map[string]*memory{}}
+	return &broker{service: s, owner: owner, use: use, scrub: scrub, used: map[string]bool{}, fresh: map[string]bool{}, asked: map[string]*memory{}}
 }
 
 type broker struct {
@@ -33,15 +34,17 @@ type broker struct {
 
 	mu    sync.Mutex
 	used  map[string]bool
+	fresh map[string]bool // tokens that came by a refresh in this attempt, whoever did it
 	asked map[string]*memory
 }
 
 // memory is what was found out about one want in this attempt.
 type memory struct {
 	// turn is held while the want is worked on.
-	turn      chan struct{}
+	turn    chan struct{}
+	refusal error
+	// refreshed: client credentials were fetched anew in this attempt.
 	refreshed bool
-	refusal   error
 }
 
 // recall returns the memory of a want, locked; release it.
@@ -80,9 +83,19 @@ func (b *broker) Token(ctx context.Context, want auth.Want) (auth.AccessToken, e
 	}
 	if usable != nil {
 		fresh, err := b.service.fresh(ctx, *usable, b.scrub)
+		if err == nil && fresh.Version > usable.Version {
+			b.renewed(fresh)
+		}
 		switch {
 		case err == nil && t.fits(fresh, b.owner, want):
-			return b.reveal(ctx, fresh, want)
+			token, err := b.reveal(ctx, fresh, want)
+			if !errors.Is(err, vault.ErrCipher) {
+				return token, err
+			}
+			if err := b.service.dropDamaged(ctx, fresh, err); err != nil {
+				return auth.AccessToken{}, err
+			}
+			usable = &fresh
 		case err != nil && !errors.Is(err, errDead):
 			return auth.AccessToken{}, err
 		}
@@ -134,6 +147,23 @@ func (b *broker) find(ctx context.Context, t target, want auth.Want) (usable, pr
 	return nil, prior, nil
 }
 
+// renewed notes that a token took the place of another one in this attempt; if it is refused too, another refresh does not
+// help.
+func (b *broker) renewed(g Grant) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fresh[g.state()] = true
+}
+
+func (b *broker) isRenewed(g Grant) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fresh[g.state()]
+}
+
+// state names the tokens that a grant holds at this moment.
+func (g Grant) state() string { return g.ID + " " + strconv.FormatInt(g.Version, 10) }
+
 // reveal opens a grant's access token for the caller and records that.
 func (b *broker) reveal(ctx context.Context, g Grant, want auth.Want) (auth.AccessToken, error) {
 	access, err := b.service.unseal(g.Access, g.ad(columnAccess))
@@ -152,7 +182,7 @@ func (b *broker) reveal(ctx context.Context, g Grant, want auth.Want) (auth.Acce
 }
 
 func (b *broker) record(ctx context.Context, g Grant, want auth.Want) error {
-	id := g.ID + " " + strconv.FormatInt(g.Version, 10) + " " + want.Tool
+	id := g.state() + " " + want.Tool
 	b.mu.Lock()
 	known := b.used[id]
 	b.used[id] = true

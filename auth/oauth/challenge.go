@@ -34,7 +34,7 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 	case t.app:
 		err = b.appRefused(ctx, m, t, want, c)
 	case c.Status == http.StatusUnauthorized:
-		err = b.unauthorized(ctx, m, t, want, c)
+		err = b.unauthorized(ctx, t, want, c)
 	default:
 		err = b.forbidden(ctx, t, want, c)
 	}
@@ -43,11 +43,11 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 }
 
 // unauthorized: one refresh, one retry, then a login.
-func (b *broker) unauthorized(ctx context.Context, m *memory, t target, want auth.Want, c auth.Challenge) error {
+func (b *broker) unauthorized(ctx context.Context, t target, want auth.Want, c auth.Challenge) error {
 	asked := want
 	asked.Refused = max(want.Refused, c.Used)
 	if c.Used > 0 {
-		if err := b.renew(ctx, m, t, want, c.Used); !errors.Is(err, errDead) {
+		if err := b.renew(ctx, t, want, c.Used); !errors.Is(err, errDead) {
 			return err // nil: try again
 		}
 	}
@@ -60,7 +60,7 @@ func (b *broker) unauthorized(ctx context.Context, m *memory, t target, want aut
 
 // renew replaces the token of version used, unless that has happened already: requests that go out together are refused
 // together. One refresh is all that a refusal gets; a token that is refused when it is fresh is refused for good.
-func (b *broker) renew(ctx context.Context, m *memory, t target, want auth.Want, used int64) error {
+func (b *broker) renew(ctx context.Context, t target, want auth.Want, used int64) error {
 	want.Refused = 0
 	usable, _, err := b.find(ctx, t, want)
 	switch {
@@ -69,12 +69,15 @@ func (b *broker) renew(ctx context.Context, m *memory, t target, want auth.Want,
 	case usable == nil || usable.Version < used:
 		return errDead
 	case usable.Version > used:
+		b.renewed(*usable)
 		return nil
-	case m.refreshed:
+	case b.isRenewed(*usable):
 		return errDead
 	}
-	m.refreshed = true
-	_, err = b.service.refresh(ctx, *usable, b.scrub)
+	next, err := b.service.refresh(ctx, *usable, b.scrub)
+	if err == nil {
+		b.renewed(next)
+	}
 	return err
 }
 

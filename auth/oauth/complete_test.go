@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/auth/oauth"
+	"tarry/auth/vault"
 )
 
 func TestLogin(t *testing.T) {
@@ -495,25 +497,58 @@ func TestGrantedScopes(t *testing.T) {
 	}
 }
 
+// A grant that was edited or damaged where it lies gives nobody anything and sends nothing: it is dropped, which is logged
+// and audited, and its person is asked.
 func TestStoredColumnsCannotBeSwapped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.login(w.explicitWant())
 	bob := agent.Owner{App: "app", User: "bob"}
-	w.store.mu.Lock()
-	own := w.store.grants[0]
-	stolen := *own
-	stolen.Slot.Owner = bob
-	w.store.grants = append(w.store.grants, &stolen)
-	w.store.mu.Unlock()
-	_, err := w.service.Broker(bob, oauth.Use{}, nil).Token(t.Context(), w.explicitWant())
-	require.ErrorContains(t, err, "does not open")
+	for name, tc := range map[string]struct {
+		owner  agent.Owner
+		change func(g *storedGrant)
+		later  time.Duration
+	}{
+		"another person's": {bob, func(g *storedGrant) { g.Slot.Owner = bob }, 0},
+		"columns":          {ann, func(g *storedGrant) { g.Access, g.Refresh = g.Refresh, g.Access }, 0},
+		"columns, expired": {ann, func(g *storedGrant) { g.Access, g.Refresh = g.Refresh, g.Access }, 2 * time.Hour},
+		"access token":     {ann, func(g *storedGrant) { g.Access = append(slices.Clone(g.Access[:len(g.Access)-1]), 'x') }, 0},
+		"refresh token":    {ann, func(g *storedGrant) { g.Refresh = g.Refresh[:9] }, 2 * time.Hour},
+		"token endpoint": {ann, func(g *storedGrant) {
+			g.Provider.Issuer, g.Slot.Issuer = "https://evil.example", "https://evil.example"
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.login(w.mcpWant())
+			w.pass(tc.later)
+			w.store.mu.Lock()
+			tc.change(w.store.grants[0])
+			w.store.mu.Unlock()
+			b := w.service.Broker(tc.owner, oauth.Use{}, nil)
+			token, err := b.Token(t.Context(), w.mcpWant())
+			n := required(t, err)
+			require.True(t, token.Access.IsZero())
+			require.Equal(t, tc.owner, n.Slot.Owner)
+			require.Empty(t, w.store.allGrants())
+			require.Contains(t, w.store.audits(), "dropped damaged")
+			require.Contains(t, w.logs.String(), `"level":"ERROR"`)
+			require.Len(t, w.provider.tokenRequests(), 1, "nothing but the login was sent")
+		})
+	}
+}
 
-	w.store.mu.Lock()
-	own.Access, own.Refresh = own.Refresh, own.Access
-	w.store.mu.Unlock()
-	_, err = w.broker().Token(t.Context(), w.explicitWant())
-	require.ErrorContains(t, err, "does not open")
+// A value of a key that is not in this keyset may be whole: an old copy of the file loses nobody's login.
+func TestGrantOfAnotherKeyIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.login(w.mcpWant())
+	other := newWorld(t)
+	service := w.newService(func(c *oauth.Config) { c.Vault = other.vault })
+	_, err := service.Broker(ann, oauth.Use{}, nil).Token(t.Context(), w.mcpWant())
+	require.ErrorIs(t, err, vault.ErrNoKey)
+	require.Len(t, w.store.allGrants(), 1)
+	_, err = w.broker().Token(t.Context(), w.mcpWant())
+	require.NoError(t, err)
 }
 
 // A row that asks one person for the login of another gives nobody anything, before a login begins and after.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"tarry/auth"
+	"tarry/auth/discovery"
+	"tarry/auth/vault"
 )
 
 // errDead: a grant gives no token any more; only a login helps.
@@ -134,6 +136,12 @@ func (s *Service) requestRefresh(ctx context.Context, g Grant, scrub *auth.Scrub
 // refreshFailed decides what a failure means for the grant. Only invalid_grant, and a dynamic client that is unknown,
 // end it, and only at this version.
 func (s *Service) refreshFailed(ctx context.Context, g Grant, cause error) (Grant, error) {
+	if errors.Is(cause, vault.ErrCipher) {
+		if err := s.dropDamaged(ctx, g, cause); err != nil {
+			return Grant{}, err
+		}
+		return Grant{}, fmt.Errorf("%w: %w", errDead, cause)
+	}
 	owner, code := g.Slot.Owner, providerCode(cause)
 	dynamic := g.Slot.Client == auth.ClientDynamic
 	if code == codeInvalidGrant || code == codeInvalidClient && dynamic {
@@ -161,6 +169,17 @@ func (s *Service) refreshFailed(ctx context.Context, g Grant, cause error) (Gran
 	}
 	// The provider does not refresh this grant, and says so for good; the grant stays as it is until a login replaces it.
 	return Grant{}, fmt.Errorf("%w: %w", errDead, cause)
+}
+
+// dropDamaged ends a grant that was damaged, or edited, where it lies: it opens for nobody, so nothing is lost but the
+// dead end. Nothing of it has been sent anywhere.
+func (s *Service) dropDamaged(ctx context.Context, g Grant, cause error) error {
+	s.cfg.Log.ErrorContext(ctx, "a stored login does not open and was dropped; its person will be asked again", "grant_id", g.ID,
+		"provider", discovery.Host(g.Provider.Issuer), "err", cause)
+	if err := s.cfg.Store.Drop(ctx, g.Slot.Owner, g.ID, g.Version, "damaged"); err != nil {
+		return fmt.Errorf("drop grant: %w", err)
+	}
+	return nil
 }
 
 // newer returns the slot's grant if it is newer than g, else errDead.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -19,8 +20,10 @@ var (
 	ErrKeysetMissing = errors.New("vault: keyset file is missing")
 	// ErrWrongKeyset: the keyset file is not the one that the database's secrets were encrypted with.
 	ErrWrongKeyset = errors.New("vault: keyset does not fit the database")
-	// ErrCipher: a value does not open: damaged, moved from another row, or of a key that is gone.
+	// ErrCipher: a value does not open: damaged, or moved from another row. It never will.
 	ErrCipher = errors.New("vault: value does not open")
+	// ErrNoKey: a value was sealed with a key that is not in this keyset; it may be in another copy of the file.
+	ErrNoKey = errors.New("vault: the value's key is not in the keyset file")
 )
 
 // CheckStore keeps small rows that are written once.
@@ -43,6 +46,7 @@ type Config struct {
 type Vault struct {
 	aead   tink.AEAD
 	checks CheckStore
+	keys   map[uint32]bool // those of the keyset, by id
 }
 
 const (
@@ -72,7 +76,10 @@ func Open(ctx context.Context, cfg Config) (*Vault, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vault: use keyset %s: %w", cfg.KeysetFile, err)
 	}
-	v := &Vault{aead: primitive, checks: cfg.Checks}
+	v := &Vault{aead: primitive, checks: cfg.Checks, keys: map[uint32]bool{}}
+	for _, key := range handle.KeysetInfo().GetKeyInfo() {
+		v.keys[key.GetKeyId()] = true
+	}
 	if err := v.prove(ctx, cfg.KeysetFile); err != nil {
 		return nil, err
 	}
@@ -121,13 +128,21 @@ func (v *Vault) Seal(plain auth.Secret, ad AD) ([]byte, error) {
 	return out, nil
 }
 
-// Open decrypts what was sealed for exactly ad, else [ErrCipher].
+// Open decrypts what was sealed for exactly ad, else [ErrCipher] or [ErrNoKey].
 func (v *Vault) Open(cipher []byte, ad AD) (auth.Secret, error) {
 	plain, err := v.aead.Decrypt(cipher, ad.encode())
+	if err != nil && v.foreign(cipher) {
+		return auth.Secret{}, fmt.Errorf("%w: %s", ErrNoKey, ad.Column)
+	}
 	if err != nil {
 		return auth.Secret{}, fmt.Errorf("%w: %s", ErrCipher, ad.Column)
 	}
 	return auth.NewSecret(string(plain)), nil
+}
+
+// foreign says whether a value names a key that the keyset does not have (Tink's prefix: version 1, then the key's id).
+func (v *Vault) foreign(cipher []byte) bool {
+	return len(cipher) > 5 && cipher[0] == 1 && !v.keys[binary.BigEndian.Uint32(cipher[1:5])]
 }
 
 // NamedKey returns a random key of 32 bytes that belongs to name, created at the first call by any process. It lies

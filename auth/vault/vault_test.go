@@ -97,6 +97,12 @@ func TestSealedValuesOpenInTheirPlaceOnly(t *testing.T) {
 			require.ErrorIs(t, err, vault.ErrCipher)
 		}
 	})
+	t.Run("of another keyset", func(t *testing.T) {
+		t.Parallel()
+		_, err := open(t, filepath.Join(t.TempDir(), "keyset.json"), newRows()).Open(sealed, ad)
+		require.ErrorIs(t, err, vault.ErrNoKey)
+		require.NotErrorIs(t, err, vault.ErrCipher)
+	})
 }
 
 func TestKeysetFileIsPrivateAndWhole(t *testing.T) {
