@@ -51,7 +51,7 @@ func TestClientIDMetadataDocument(t *testing.T) {
 	t.Parallel()
 	f := startFront(t)
 	as := startProvider(t, providerOptions{life: shortLife, authority: f.authority(t)})
-	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
 	document := f.URL + "/oauth/client-metadata.json"
 	o := single(calls(long)+calls(echo)+says("done"), toolset{url: p.url(), tools: []string{"echo", "trigger-long-running-operation"}})
 	o.env = []string{"TARRY_CLIENT_METADATA_URL=" + document}

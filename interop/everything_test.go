@@ -16,7 +16,7 @@ import (
 func TestToolsOfTheReferenceServer(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{})
-	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
 	o := single(calls(echo, "get-sum {a: 40, b: 2}", "get-structured-content {location: Chicago}", "get-tiny-image {}")+
 		calls(long)+
 		calls("get-sum {a: none}")+says("drafted")+says("done"),
@@ -49,7 +49,7 @@ func TestToolsOfTheReferenceServer(t *testing.T) {
 func TestURLElicitation(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{})
-	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
 	w := newWorld(t, single(calls("trigger-url-elicitation {url: 'https://pay.example/confirm', errorPath: true}")+says("done"),
 		toolset{url: p.url(), tools: []string{"trigger-url-elicitation"}}))
 	r := w.start("agent", "Go.")
@@ -79,7 +79,7 @@ func TestURLElicitation(t *testing.T) {
 func TestFormElicitation(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{})
-	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
 	w := newWorld(t, single(calls("trigger-elicitation-request {}")+says("done"),
 		toolset{url: p.url(), tools: []string{"trigger-elicitation-request"}, extra: "      tarry: {accept_defaults: true}\n"}))
 	r := w.start("agent", "Go.")

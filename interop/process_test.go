@@ -21,6 +21,8 @@ type nodeServer struct {
 	stop func()
 }
 
+func (s *nodeServer) port() string { return strings.TrimPrefix(s.url, "http://127.0.0.1:") }
+
 // startNode runs a server until the test ends, or until it is stopped.
 func startNode(t *testing.T, env []string, args ...string) *nodeServer {
 	t.Helper()
@@ -70,7 +72,7 @@ func startNode(t *testing.T, env []string, args ...string) *nodeServer {
 	return s
 }
 
-// startEverything runs the reference MCP server, which knows no logins, on a port or, if that is empty, on a free one.
+// startEverything runs the reference MCP server, which knows no logins, on a port; 0 is a free one.
 func startEverything(t *testing.T, transport, port string) *nodeServer {
 	t.Helper()
 	return startNode(t, []string{"PORT=" + port}, "node_modules/@modelcontextprotocol/server-everything/dist/index.js", transport)

@@ -2,18 +2,19 @@
 //   BASE        path of the issuer, such as /tenant; empty for none
 //   SCOPES      scopes of resources, separated by spaces
 //   ACCESS_TTL  seconds that an access token lives
+//   REFRESH     no: there are no refresh tokens, and no scope that asks for them
 // Below /test it says what happened, for assertions, and withdraws grants as an operator would.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 
-const { BASE = '', SCOPES = '', ACCESS_TTL = '600' } = process.env;
+const { BASE = '', SCOPES = '', ACCESS_TTL = '600', REFRESH = 'yes' } = process.env;
 const seen = {
   registered: [], documents: [], authorizations: [], tokens: [], errors: [], revoked: [],
 };
 const grants = new Set();
 
 const configuration = {
-  scopes: ['openid', 'offline_access'],
+  scopes: REFRESH === 'no' ? ['openid'] : ['openid', 'offline_access'],
   findAccount: (ctx, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
   cookies: { keys: [crypto.randomUUID()] },
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],

@@ -3,6 +3,7 @@
 package interop_test
 
 import (
+	"cmp"
 	"crypto/rsa"
 	"encoding/json"
 	"io"
@@ -22,9 +23,11 @@ const scopeTools = "mcp:tools"
 
 // authorizationServer is oidc-provider in a process of its own.
 type authorizationServer struct {
-	t      *testing.T
-	issuer string
-	keys   map[string]*rsa.PublicKey
+	t       *testing.T
+	server  *nodeServer
+	options providerOptions
+	issuer  string
+	keys    map[string]*rsa.PublicKey
 }
 
 // seen is what the authorization server did, oldest first.
@@ -50,6 +53,10 @@ type providerOptions struct {
 	life time.Duration
 	// base is a path that its issuer has.
 	base string
+	// noRefresh leaves refresh tokens out.
+	noRefresh bool
+	// port is that of one that is gone; empty means a free one.
+	port string
 	// authority is a file with the certificate of an authority that it trusts.
 	authority string
 }
@@ -59,11 +66,15 @@ func startProvider(t *testing.T, o providerOptions) *authorizationServer {
 	if o.life == 0 {
 		o.life = 10 * time.Minute
 	}
+	refresh := "yes"
+	if o.noRefresh {
+		refresh = "no"
+	}
 	scopes := strings.Join([]string{scopeTools, demo.ScopeRead, demo.ScopeWrite, demo.ScopePublish}, " ")
 	server := startNode(t, []string{
-		"SCOPES=" + scopes, "ACCESS_TTL=" + strconv.Itoa(int(o.life/time.Second)), "BASE=" + o.base, "NODE_EXTRA_CA_CERTS=" + o.authority,
+		"PORT=" + cmp.Or(o.port, "0"), "SCOPES=" + scopes, "ACCESS_TTL=" + strconv.Itoa(int(o.life/time.Second)), "BASE=" + o.base, "REFRESH=" + refresh, "NODE_EXTRA_CA_CERTS=" + o.authority,
 	}, "provider.mjs")
-	a := &authorizationServer{t: t, issuer: server.url + o.base}
+	a := &authorizationServer{t: t, server: server, options: o, issuer: server.url + o.base}
 	a.loadKeys()
 	return a
 }
@@ -101,4 +112,13 @@ func (s seen) granted(grantType string) (n int) {
 func (a *authorizationServer) withdraw() {
 	a.t.Helper()
 	a.get("/test/withdraw")
+}
+
+// restart ends the process and starts another in its place. Clients, grants and what it has seen are forgotten; its keys
+// are the same.
+func (a *authorizationServer) restart() {
+	a.t.Helper()
+	a.server.stop()
+	a.options.port = a.server.port()
+	a.server = startProvider(a.t, a.options).server
 }

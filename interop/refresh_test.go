@@ -21,7 +21,7 @@ const shortLife = 5 * time.Second
 func TestRotationWithReuseDetection(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{life: shortLife})
-	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
 	sum := "get-sum {a: 1, b: 1}"
 	w := newWorld(t, single(calls(long)+calls(sum, sum, sum, sum, sum, sum)+calls(long)+calls(echo)+calls(long)+calls(sum)+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum", "trigger-long-running-operation"}}))
@@ -80,7 +80,7 @@ func replay(t *testing.T, as *authorizationServer, token, resource string) int {
 func TestGrantWithdrawnBetweenCalls(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{})
-	p := protect(t, as, startEverything(t, streamable, ""), "/mcp")
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
 	w := newWorld(t, single(calls(echo)+calls("get-sum {a: 1, b: 1}")+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum"}}))
 	gate := p.hold("echo")
@@ -106,12 +106,58 @@ func TestGrantWithdrawnBetweenCalls(t *testing.T) {
 	require.Len(t, as.seen().Registered, 1)
 }
 
+// A provider without refresh tokens: nothing asks for them, and when the access token has expired the run asks again.
+func TestNoRefreshTokens(t *testing.T) {
+	t.Parallel()
+	as := startProvider(t, providerOptions{life: shortLife, noRefresh: true})
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
+	w := newWorld(t, single(calls(long)+calls(echo)+says("done"), toolset{url: p.url(), tools: []string{"echo", "trigger-long-running-operation"}}))
+	r := w.start("agent", "Go.")
+	link := r.waiting()
+	w.login(link)
+	w.login(r.waiting(link))
+	r.finished()
+	require.Equal(t, 2, r.logins())
+	require.Len(t, p.calls(""), 2)
+	seen := as.seen()
+	require.Empty(t, seen.Errors)
+	require.Zero(t, seen.granted("refresh_token"))
+	for _, asked := range seen.Authorizations {
+		require.Equal(t, scopeTools, asked["scope"])
+	}
+}
+
+// A provider that has forgotten its clients: a refresh finds it out, and the next login registers a client anew.
+func TestProviderForgetsItsClients(t *testing.T) {
+	t.Parallel()
+	as := startProvider(t, providerOptions{})
+	p := protect(t, as, startEverything(t, streamable, "0"), "/mcp")
+	w := newWorld(t, single(calls(echo)+calls("get-sum {a: 1, b: 1}")+says("done"),
+		toolset{url: p.url(), tools: []string{"echo", "get-sum"}}))
+	gate := p.hold("echo")
+	r := w.start("agent", "Go.")
+	link := r.waiting()
+	w.login(link)
+	wait(t, gate.Arrived(), "the call of echo does not come")
+	step(t, "forgets the client while the run is between two calls")
+	as.restart()
+	p.refuse()
+	gate.Open()
+	again := r.waiting(link)
+	require.Len(t, as.seen().Errors, 1)
+	require.Equal(t, "invalid_client", as.seen().Errors[0].Error)
+	w.login(again)
+	r.finished()
+	require.Len(t, as.seen().Registered, 1)
+	require.Equal(t, 2, r.logins())
+}
+
 // An MCP server that starts anew between two calls has forgotten its sessions, and says so with 400 instead of 404: the
 // call that finds out is made again in a new session, with the same token.
 func TestServerRestartsBetweenCalls(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{})
-	everything := startEverything(t, streamable, "")
+	everything := startEverything(t, streamable, "0")
 	p := protect(t, as, everything, "/mcp")
 	w := newWorld(t, single(calls(echo)+calls("get-sum {a: 1, b: 1}")+says("done"),
 		toolset{url: p.url(), tools: []string{"echo", "get-sum"}}))
@@ -121,7 +167,7 @@ func TestServerRestartsBetweenCalls(t *testing.T) {
 	wait(t, gate.Arrived(), "the call of get-sum does not come")
 	step(t, "restarts the MCP server")
 	everything.stop()
-	startEverything(t, streamable, strings.TrimPrefix(everything.url, "http://127.0.0.1:"))
+	startEverything(t, streamable, everything.port())
 	gate.Open()
 	r.finished()
 	require.Equal(t, 1, r.logins())

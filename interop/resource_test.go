@@ -16,7 +16,7 @@ import (
 func TestTokensAreForOneServer(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{})
-	everything := startEverything(t, streamable, "")
+	everything := startEverything(t, streamable, "0")
 	one, two := protect(t, as, everything, "/mcp"), protect(t, as, everything, "/mcp")
 	w := newWorld(t, single(calls(echo, "get-sum {a: 2, b: 3}")+says("done"),
 		toolset{url: one.url(), tools: []string{"echo"}}, toolset{url: two.url(), tools: []string{"get-sum"}}))

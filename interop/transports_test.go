@@ -13,7 +13,7 @@ import (
 func TestOtherTransports(t *testing.T) {
 	t.Parallel()
 	as := startProvider(t, providerOptions{})
-	p := protect(t, as, startEverything(t, "sse", ""), "/sse", "/message")
+	p := protect(t, as, startEverything(t, "sse", "0"), "/sse", "/message")
 	o := single(calls(echo, "get-sum {a: 2, b: 3}")+calls("trigger-long-running-operation {duration: 2, steps: 4}")+says("done"),
 		toolset{how: "sse_connection_params: {url: '" + p.url() + "'}", tools: []string{"echo", "trigger-long-running-operation"}},
 		toolset{how: "stdio_server_params: {command: '" + node + "', args: ['" + packages +
