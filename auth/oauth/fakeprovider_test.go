@@ -43,6 +43,7 @@ type provider struct {
 	// onRegister runs in a registration request before it is answered; registerRaw replaces the answer.
 	onRegister  func()
 	registerRaw func() (int, string)
+	noRefresh   bool // clients with the grant refresh_token are refused
 	metadata    map[string]any
 	servers     []string // of the resource, instead of the provider itself
 	hide        bool     // the resource's metadata cannot be read
@@ -143,6 +144,10 @@ func (p *provider) registration(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.register = append(p.register, body)
+	if p.noRefresh && slices.Contains(body["grant_types"].([]any), any("refresh_token")) {
+		writeJSON(w, http.StatusBadRequest, map[string]any{"error": "invalid_client_metadata"})
+		return
+	}
 	id := "dyn-" + random()
 	p.clients[id] = p.registerSecret
 	out := map[string]any{"client_id": id, "redirect_uris": body["redirect_uris"]}

@@ -108,39 +108,57 @@ func (s *Service) lost(ctx context.Context, requestID, clientID string) (bool, e
 	return n >= unanswered, nil
 }
 
-// register is RFC 7591.
+// register is RFC 7591. A provider without refresh tokens may refuse a client that would take them, and then gets one that
+// does not.
 func (s *Service) register(ctx context.Context, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.ExchangeTimeout)
+	defer cancel()
+	status, answer, err := s.requestClient(ctx, p, redirectURI, "authorization_code", "refresh_token")
+	if err == nil && refusesClient(answer) {
+		status, answer, err = s.requestClient(ctx, p, redirectURI, "authorization_code")
+	}
+	if err != nil {
+		return Registration{}, auth.Secret{}, err
+	}
+	return s.parseRegistration(status, answer, p, redirectURI)
+}
+
+func (s *Service) requestClient(ctx context.Context, p auth.Provider, redirectURI string, grants ...string) (status int, answer []byte, err error) {
 	host := discovery.Host(p.RegistrationEndpoint)
-	request := map[string]any{
+	body, err := json.Marshal(map[string]any{
 		"client_name":                s.cfg.ClientName,
 		"redirect_uris":              []string{redirectURI},
-		"grant_types":                []string{"authorization_code", "refresh_token"},
+		"grant_types":                grants,
 		"response_types":             []string{"code"},
 		"application_type":           applicationType(redirectURI),
 		"token_endpoint_auth_method": registrationAuth(p.AuthMethods),
-	}
-	body, err := json.Marshal(request)
+	})
 	if err != nil {
-		return Registration{}, auth.Secret{}, fmt.Errorf("encode registration: %w", err)
+		return 0, nil, fmt.Errorf("encode registration: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.ExchangeTimeout)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.RegistrationEndpoint, bytes.NewReader(body))
 	if err != nil || p.RegistrationEndpoint == "" {
-		return Registration{}, auth.Secret{}, misconfigured("%s has no registration endpoint", discovery.Host(p.Issuer))
+		return 0, nil, misconfigured("%s has no registration endpoint", discovery.Host(p.Issuer))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	resp, err := s.cfg.HTTP.Do(req)
 	if err != nil {
-		return Registration{}, auth.Secret{}, fmt.Errorf("register client: %w", discovery.Unreachable(ctx, host, err))
+		return 0, nil, fmt.Errorf("register client: %w", discovery.Unreachable(ctx, host, err))
 	}
 	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return Registration{}, auth.Secret{}, fmt.Errorf("register client: %w", discovery.Unreachable(ctx, host, err))
+	if answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err != nil {
+		return 0, nil, fmt.Errorf("register client: %w", discovery.Unreachable(ctx, host, err))
 	}
-	return s.parseRegistration(resp.StatusCode, answer, p, redirectURI)
+	return resp.StatusCode, answer, nil
+}
+
+// refusesClient tells a refusal of what the client would be (RFC 7591 section 3.2.2) from every other answer.
+func refusesClient(answer []byte) bool {
+	var a struct {
+		Error string `json:"error"`
+	}
+	return json.Unmarshal(answer, &a) == nil && a.Error == "invalid_client_metadata"
 }
 
 func (s *Service) parseRegistration(status int, body []byte, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {

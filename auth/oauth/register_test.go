@@ -116,6 +116,16 @@ func TestTwoProcessesEndWithOneClient(t *testing.T) {
 	require.Len(t, clients, 1)
 }
 
+func TestProviderWithoutRefreshTokensRegisters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.provider.noRefresh = true
+	w.login(w.mcpWant())
+	require.Len(t, w.provider.register, 2)
+	require.Equal(t, []any{"authorization_code", "refresh_token"}, w.provider.register[0]["grant_types"])
+	require.Equal(t, []any{"authorization_code"}, w.provider.register[1]["grant_types"])
+}
+
 func TestRefusedRegistration(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
