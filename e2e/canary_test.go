@@ -78,7 +78,7 @@ func around(body []byte, mark string) string {
 
 type recorder struct{ next http.RoundTripper }
 
-func (r *recorder) get(t *testing.T, address string) []byte {
+func (r *recorder) get(t testing.TB, address string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 // apiClient speaks the HTTP API.
 type apiClient struct {
-	t    *testing.T
+	t    testing.TB
 	base string
 }
 

@@ -17,7 +17,7 @@ import (
 // world is a running Tarry with everything around it.
 type world struct {
 	*stack.Stack
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	provider *demo.Provider
 	mcp      *demo.MCPServer
@@ -42,7 +42,7 @@ type options struct {
 const patience = 4 * time.Minute
 
 // newWorld starts everything; it stops with the test.
-func newWorld(t *testing.T, o options) *world {
+func newWorld(t testing.TB, o options) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, dir: dir}
