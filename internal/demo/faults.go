@@ -31,6 +31,9 @@ type Faults struct {
 	RefreshError string
 	// TokenFailures is how many of the next token requests are answered 503; nothing is consumed. It counts down.
 	TokenFailures int
+	// EchoErrors makes error answers of the token endpoint repeat all that the request held, in their texts and a header;
+	// EchoCodes repeats the code or refresh token as the error code itself.
+	EchoErrors, EchoCodes bool
 	// TokenDelay holds back token answers after the code or refresh token was consumed.
 	TokenDelay time.Duration
 

@@ -58,6 +58,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		p.holdBack(r.Context(), grantType)
 	}
 	note(w, form, answer.errorCode())
+	p.echo(w, r, form, answer)
 	p.writeToken(w, answer)
 }
 
@@ -120,6 +121,24 @@ func (p *Provider) authenticate(r *http.Request, form url.Values) (Client, bool)
 	c, known := p.clients[id]
 	fits := known && c.AuthMethod == method && subtle.ConstantTimeCompare([]byte(c.Secret), []byte(secret)) == 1
 	return c, fits
+}
+
+// echo makes an error answer as talkative as the faults say.
+func (p *Provider) echo(w http.ResponseWriter, r *http.Request, form url.Values, answer tokenAnswer) {
+	f := p.Faults()
+	if answer.errorCode() == "" {
+		return
+	}
+	if f.EchoErrors {
+		said := form.Encode() + " " + r.Header.Get("Authorization")
+		for _, field := range []string{"error_description", "error_uri", "debug"} {
+			answer.fields[field] = said
+		}
+		w.Header().Set("X-Debug", said)
+	}
+	if secret := form.Get("code") + form.Get("refresh_token"); f.EchoCodes && secret != "" {
+		answer.fields["error"] = secret
+	}
 }
 
 // holdBack is the moment at which the code is gone and the client has nothing yet.
