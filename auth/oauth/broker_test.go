@@ -598,3 +598,25 @@ func TestStoreErrorsAreErrors(t *testing.T) {
 		require.True(t, token.Access.IsZero())
 	}
 }
+
+// A server or provider that repeats what it was sent, where an answer has room for scopes, addresses and codes: it is not
+// stored, shown or logged.
+func TestEchoedSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.login(w.mcpWant())
+	b := w.broker()
+	token, err := b.Token(t.Context(), w.mcpWant())
+	require.NoError(t, err)
+	secret := token.Access.Reveal()
+	err = b.Challenged(t.Context(), w.mcpWant(), auth.Challenge{
+		Status: 403, WWWAuthenticate: []string{`Bearer error="insufficient_scope", scope="write ` + secret + `"`}, Used: token.Version,
+	})
+	require.ErrorIs(t, err, oauth.ErrForbidden)
+	require.NotContains(t, err.Error(), secret)
+	for said, want := range map[string]string{
+		"invalid_grant": "invalid_grant", "code_ABCDEFGHIJKLMNOP": "unrecognized", "ghp1234567890": "unrecognized", "a b": "unrecognized",
+	} {
+		require.Equal(t, want, oauth.CleanCode(said))
+	}
+}

@@ -28,6 +28,7 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 	if m.refusal != nil {
 		return m.refusal
 	}
+	c.WWWAuthenticate = b.withoutSecrets(c.WWWAuthenticate)
 	switch {
 	case c.Status != http.StatusUnauthorized && c.Status != http.StatusForbidden:
 		return fmt.Errorf("oauth: HTTP %d is no challenge", c.Status)
@@ -40,6 +41,11 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 	}
 	m.refusal = err
 	return err
+}
+
+// withoutSecrets drops challenges that repeat what they were sent: scopes and addresses in them are stored, shown and logged.
+func (b *broker) withoutSecrets(challenges []string) []string {
+	return slices.DeleteFunc(slices.Clone(challenges), func(c string) bool { return b.scrub.Scrub(c) != c })
 }
 
 // unauthorized: one refresh, one retry, then a login.

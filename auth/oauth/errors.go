@@ -68,10 +68,11 @@ func newProviderError(code string) *ProviderError { return &ProviderError{Code: 
 
 const maxCode = 48
 
-// cleanCode makes a provider's text safe to log and show, and maps the codes that large providers made up.
+// cleanCode makes a provider's text safe to log and show, and maps the codes that large providers made up. Error codes are
+// lower-case words; what has capitals or digits may well be the code or token that was sent, repeated.
 func cleanCode(code string) string {
 	if len(code) > maxCode || code == "" || strings.ContainsFunc(code, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
+		return (r < 'a' || r > 'z') && r != '_' && r != '-' && r != '.'
 	}) {
 		return "unrecognized"
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,5 +39,31 @@ func FuzzCallback(f *testing.F) {
 		require.NotEqual(t, c.Code.IsZero(), c.Error == "")
 		require.Regexp(t, `^[a-z_]*$`, c.Error)
 		require.Regexp(t, `^[0-9a-f]{1,64}$`, c.Digest)
+	})
+}
+
+// FuzzBegin: whatever a form holds, nothing is begun without this browser's token for this request.
+func FuzzBegin(f *testing.F) {
+	const form = "application/x-www-form-urlencoded"
+	for _, seed := range [][3]string{
+		{form, "request=adk-r1&csrf=x", "tarry-csrf=AAAAAAAAAAAAAAAAAAAAAAAAAA"}, {form, "request=adk-r1", ""}, {form + "; charset=utf-8", "csrf=&request=", "tarry-csrf="},
+		{"application/json", `{"request":"adk-r1"}`, ""}, {"multipart/form-data; boundary=x", "--x--", "a=b; tarry-csrf"}, {form, "request=a;csrf=b&&=%zz", "tarry-csrf=a; tarry-csrf=b"},
+	} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	f.Fuzz(func(t *testing.T, kind, body, cookie string) {
+		logins := &fakeLogins{}
+		h, err := connect.New(connect.Config{PublicURL: "http://localhost:8080", Logins: logins, Log: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		mux := http.NewServeMux()
+		h.Mount(mux, func(next http.Handler) http.Handler { return next })
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/connect", strings.NewReader(body))
+		r.Header["Content-Type"], r.Header["Cookie"] = []string{kind}, []string{cookie}
+		w := httptest.NewRecorder()
+		web.Chain(mux, web.RequestIDs()).ServeHTTP(w, r)
+		require.Equal(t, http.StatusForbidden, w.Code)
+		require.Zero(t, logins.begun)
+		require.Empty(t, w.Header().Values("Set-Cookie"))
+		require.Empty(t, w.Header().Get("Location"))
 	})
 }

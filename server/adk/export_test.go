@@ -1,0 +1,6 @@
+package adk
+
+// CheckReply says what is wrong with a reply to a question that was asked with args, or "".
+func CheckReply(h *Handler, response any, args map[string]any, correlator string) string {
+	return h.check(response, args, correlator)
+}
