@@ -1,7 +1,6 @@
 package discovery_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,7 +31,7 @@ func newSite(t *testing.T) *site {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.log = append(s.log, r.URL.Path)
+		s.log = append(s.log, r.URL.RequestURI())
 		doc, ok := s.docs[r.URL.Path]
 		switch {
 		case s.codes[r.URL.Path] != 0:
@@ -212,33 +211,4 @@ func TestUnreachable(t *testing.T) {
 	_, err := s.discoverer().Server(t.Context(), url+"/mcp?key=SECRET", nil, discovery.Rules{})
 	require.ErrorIs(t, err, auth.ErrUnavailable)
 	require.NotContains(t, err.Error(), "SECRET")
-}
-
-func FuzzMetadata(f *testing.F) {
-	f.Add(pathPRM, goodAS)
-	f.Add(`{"resource":["x"]}`, `[]`)
-	f.Add(`{"resource":"{}/mcp","authorization_servers":["{}","javascript:x",""]}`, `{"issuer":"{}","authorization_endpoint":"data:x"}`)
-	docs := &site{docs: map[string]string{}, codes: map[string]int{}}
-	docs.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		docs.mu.Lock()
-		defer docs.mu.Unlock()
-		_, _ = w.Write([]byte(strings.ReplaceAll(docs.docs[r.URL.Path], "{}", docs.URL)))
-	}))
-	f.Cleanup(docs.Close)
-	f.Fuzz(func(t *testing.T, resource, server string) {
-		docs.mu.Lock()
-		docs.docs = map[string]string{prm + "/mcp": resource, asm: server}
-		docs.mu.Unlock()
-		found, err := docs.discoverer().Server(t.Context(), docs.URL+"/mcp", nil, discovery.Rules{})
-		if err != nil {
-			return
-		}
-		require.Contains(t, []string{docs.URL + "/mcp", docs.URL + "/mcp/"}, found.Resource)
-		for _, u := range []string{found.Provider.AuthorizationEndpoint, found.Provider.TokenEndpoint} {
-			_, ok := discovery.Canonical(u)
-			require.True(t, ok)
-		}
-		_, err = json.Marshal(found)
-		require.NoError(t, err)
-	})
 }

@@ -45,6 +45,7 @@ type provider struct {
 	registerRaw func() (int, string)
 	noRefresh   bool // clients with the grant refresh_token are refused
 	metadata    map[string]any
+	resource    string   // what the MCP server calls itself, instead of its URL
 	servers     []string // of the resource, instead of the provider itself
 	hide        bool     // the resource's metadata cannot be read
 	metadataAt  string   // where the resource's metadata is, instead of its well-known place
@@ -102,6 +103,9 @@ func (p *provider) wellKnown(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.URL.Path == cmp.Or(p.metadataAt, "/.well-known/oauth-protected-resource/mcp") && !p.legacy:
 		doc = map[string]any{"resource": p.mcp(), "authorization_servers": []string{p.URL}}
+		if p.resource != "" {
+			doc["resource"] = p.resource
+		}
 		if p.servers != nil {
 			doc["authorization_servers"] = p.servers
 		}
