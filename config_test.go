@@ -43,7 +43,7 @@ func TestConfigFromEnvReportsEverything(t *testing.T) {
 	_, err := tarry.ConfigFromEnv(lookup(map[string]string{
 		"TARRY_VARS": "A", "TARRY_DEV": "perhaps", "TARRY_ALLOW_CIDRS": "10.0.0.0", "TARRY_PUBLIC_URL": "tarry.example.com",
 		"TARRY_CLIENT_METADATA_URL": "http://tarry.example.com/client",
-		"TARRY_STDIO_ENV": "PATH,TARRY_SECRET_A",
+		"TARRY_STDIO_ENV":           "PATH,TARRY_SECRET_A",
 	}))
 	for _, part := range []string{
 		`TARRY_VARS: "A" is not NAME=VALUE`, `TARRY_DEV: "perhaps" is neither true nor false`,

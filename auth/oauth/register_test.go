@@ -1,7 +1,6 @@
 package oauth_test
 
 import (
-	"errors"
 	"net/url"
 	"sync"
 	"testing"
@@ -157,7 +156,7 @@ func TestRefusedRegistration(t *testing.T) {
 				require.Equal(t, "c", clientOf(t, s))
 				return
 			}
-			require.True(t, errors.Is(err, tc.err), err)
+			require.ErrorIs(t, err, tc.err)
 			require.ErrorContains(t, err, tc.says)
 			require.NotContains(t, err.Error(), "script")
 		})
