@@ -284,21 +284,69 @@ func TestUsersShareNothing(t *testing.T) {
 
 func TestAnonymousListingAndAuthorizedCall(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, wire{})
-	gate := bearer(only("T1"))
-	s.guard(func(w http.ResponseWriter, r *http.Request, q request) bool {
-		return q.Method == "tools/call" && gate(w, r, q)
-	})
-	o := newOpener(t)
-	ts := open(t, o, definition(s.URL), alice(), &broker{err: auth.ErrNoToken})
-	_, err := ts.List(t.Context())
-	require.NoError(t, err)
-	_, err = ts.Call(t.Context(), echoCall("c", "x"))
-	var required *auth.RequiredError
-	require.ErrorAs(t, err, &required)
-	_, err = open(t, o, definition(s.URL), alice(), holding("T1", 1)).Call(t.Context(), echoCall("c", "x"))
-	require.NoError(t, err)
-	require.Len(t, s.seen("initialize"), 1, "the session survives a refused call")
+	for name, w := range wires() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, w)
+			gate := bearer(only("T1"))
+			s.guard(func(w http.ResponseWriter, r *http.Request, q request) bool {
+				return q.Method == "tools/call" && gate(w, r, q)
+			})
+			o := newOpener(t)
+			ask := &broker{err: auth.ErrNoToken}
+			ts := open(t, o, definition(s.URL), alice(), ask)
+			_, err := ts.List(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, ask.seen(), "nobody is asked for a listing that is open to all")
+			_, err = ts.Call(t.Context(), echoCall("c", "x"))
+			var required *auth.RequiredError
+			require.ErrorAs(t, err, &required)
+			require.Len(t, ask.seen(), 1)
+			_, err = open(t, o, definition(s.URL), alice(), holding("T1", 1)).Call(t.Context(), echoCall("c", "x"))
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(s.seen("initialize")), 1, "the session survives a refused call")
+			require.LessOrEqual(t, len(s.seen("server/discover")), 1)
+		})
+	}
+}
+
+// A broker that waits for a provider keeps no other call of the connection.
+func TestSlowBrokerKeepsNobody(t *testing.T) {
+	t.Parallel()
+	for name, w := range wires() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, w)
+			o := newOpener(t)
+			_, err := open(t, o, definition(s.URL), alice(), holding("T1", 1)).List(t.Context())
+			require.NoError(t, err)
+			slow := &slowBroker{broker: holding("T2", 1), asked: make(chan struct{}), release: make(chan struct{})}
+			ts, err := o.Open(t.Context(), definition(s.URL), alice(), slow)
+			require.NoError(t, err)
+			done := make(chan error, 1)
+			go func() {
+				_, err := ts.Call(t.Context(), echoCall("slow", "x"))
+				done <- err
+			}()
+			<-slow.asked
+			_, err = open(t, o, definition(s.URL), alice(), holding("T1", 1)).Call(t.Context(), echoCall("quick", "x"))
+			require.NoError(t, err)
+			close(slow.release)
+			require.NoError(t, <-done)
+		})
+	}
+}
+
+type slowBroker struct {
+	*broker
+	asked, release chan struct{}
+	once           sync.Once
+}
+
+func (b *slowBroker) Token(ctx context.Context, want auth.Want) (auth.AccessToken, error) {
+	b.once.Do(func() { close(b.asked) })
+	<-b.release
+	return b.broker.Token(ctx, want)
 }
 
 func TestHeaders(t *testing.T) {

@@ -62,6 +62,53 @@ func TestCallAndList(t *testing.T) {
 	}
 }
 
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	use := func(t *testing.T, w wire) *server {
+		t.Helper()
+		s := newServer(t, w)
+		o := newOpener(t)
+		ts := open(t, o, definition(s.URL), alice(), nil)
+		_, err := ts.List(t.Context())
+		require.NoError(t, err)
+		_, err = ts.Call(t.Context(), echoCall("c", "x"))
+		require.NoError(t, err)
+		require.NoError(t, o.Close())
+		return s
+	}
+	t.Run("2025", func(t *testing.T) {
+		t.Parallel()
+		s := use(t, wire{legacy: true})
+		require.Len(t, s.seen("server/discover"), 1)
+		require.Len(t, s.seen("initialize"), 1)
+		require.Len(t, s.seen("notifications/initialized"), 1)
+		require.Empty(t, s.seen(http.MethodGet), "nothing is heard outside of calls")
+		require.Len(t, s.seen(http.MethodDelete), 1)
+		call := s.seen("tools/call")[0]
+		require.NotEmpty(t, call.Header.Get("Mcp-Session-Id"))
+		require.Equal(t, "2025-11-25", call.Header.Get("Mcp-Protocol-Version"))
+	})
+	t.Run("2026", func(t *testing.T) {
+		t.Parallel()
+		s := use(t, wire{modern: true})
+		require.Len(t, s.seen("server/discover"), 1)
+		require.Len(t, s.seen(""), 3, "no initialize, no session to end")
+		for _, q := range s.seen("") {
+			require.Equal(t, http.MethodPost, q.HTTP)
+			require.Empty(t, q.Header.Get("Mcp-Session-Id"))
+			require.Equal(t, "2026-07-28", q.Header.Get("Mcp-Protocol-Version"))
+			require.Equal(t, q.Method, q.Header.Get("Mcp-Method"))
+			require.Equal(t, "2026-07-28", meta(t, q)["io.modelcontextprotocol/protocolVersion"])
+		}
+	})
+	t.Run("both", func(t *testing.T) {
+		t.Parallel()
+		s := use(t, wire{both: true})
+		require.Equal(t, "2026-07-28", s.seen("tools/call")[0].Header.Get("Mcp-Protocol-Version"))
+		require.Empty(t, s.seen("initialize"))
+	})
+}
+
 func TestHTTPFailures(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, kind, body string) func(http.ResponseWriter) {

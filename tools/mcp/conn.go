@@ -285,7 +285,12 @@ func (s *session) single() bool { return s != nil && (s.http == nil || s.http.ss
 // lost says whether an answer means that the server does not know the session: 404 by the spec, 400 with a server-defined
 // code from servers that follow the TypeScript SDK's example.
 func (s *session) lost(o outcome) bool {
-	if s == nil || !s.used || s.http == nil || s.ID() == "" && !s.http.sse {
+	switch {
+	case s == nil || s.http == nil:
+		return false
+	case s.http.sse:
+		return o.status == http.StatusNotFound // its address was the server's own, and worked when connecting
+	case !s.used || s.ID() == "":
 		return false
 	}
 	return o.status == http.StatusNotFound || o.status == http.StatusBadRequest && o.wire != nil && o.wire.Code == -32000

@@ -14,12 +14,31 @@
 // refused server/discover with initialize, and would ask twice and return the second error.
 //
 // Requests that belong to no running call are the DELETE at the end of a session, answers to a server's ping and
-// notifications of a cancelled call. They carry the last accepted token and do not ask a broker: a refusal ends them. There
-// is no standalone event stream.
+// notifications of a cancelled call. They carry the last accepted token and do not ask a broker: a refusal ends them.
+//
+// Nothing is heard between calls: tools are listed once for each invocation, so list_changed would change nothing, and
+// neither the standing stream of revision 2025-11-25 nor subscriptions/listen is opened. The one exception is a toolset with
+// accept_defaults, since some servers ask their questions there.
+//
+// # What a server wants of a person
+//
+// Two ways to ask are durable, because the server gets its answer with a repeated call: error -32042 (URL mode, revision
+// 2025-11-25) and an input-required result (URL and form mode, revision 2026-07-28). Both end the call with a
+// [*tools.InputRequiredError]; URLs are judged by scheme and host and never fetched. An elicitation/create inside a call
+// waits in a live session and cannot be: it is cancelled, or, with accept_defaults, filled in from its schema or declined.
+// Hence what is offered: URL mode always, forms always to servers of revision 2026-07-28 (whose requests say so one by one),
+// and to older ones only with accept_defaults. A defaulted form needs nobody on either.
+//
+// # How long a call takes
+//
+// As long as the server goes on saying something: each byte of its answer, and each notifications/progress for the call,
+// starts the read timeout anew. A broker's time does not count. An answer that is none ends the call at once: a 202, a
+// stream without a response, a response to something else. The body of a refusal is read for two seconds.
 //
 // # How a call fails
 //
 //   - [*auth.RequiredError]: a person must log in. The call did not run.
+//   - [*tools.InputRequiredError]: the server wants something else of a person. It wants to be called again.
 //   - [*tools.Error]: for the model. It holds no text from a body of a 401 or 403.
 //   - An error that wraps [tools.ErrNotExecuted]: nothing reached a tool, try again.
 //   - An error that wraps [tools.ErrUnknown]: the request was sent and nobody knows more.

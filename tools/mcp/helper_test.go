@@ -53,7 +53,9 @@ type server struct {
 	canceled chan string
 	entered  chan string
 	over     chan struct{}
+	release  func() // ends tools that wait
 	all      []*sdk.Server
+	conns    atomic.Int64
 }
 
 type echo struct {
@@ -63,6 +65,7 @@ type echo struct {
 type wire struct {
 	// legacy servers do not know server/discover; modern ones refuse initialize.
 	legacy, modern bool
+	both           bool // without sessions, and either way
 	json           bool
 	sse            bool // the transport of 2024-11-05
 }
@@ -70,13 +73,16 @@ type wire struct {
 func newServer(t *testing.T, w wire) *server {
 	t.Helper()
 	s := &server{canceled: make(chan string, 16), entered: make(chan string, 64), over: make(chan struct{})}
+	s.release = sync.OnceFunc(func() { close(s.over) })
 	s.restart(w)
-	s.Server = httptest.NewServer(s)
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ConnState = s.track
+	s.Start()
 	if w.sse {
 		s.URL += "/sse" // definition knows it by that
 	}
 	t.Cleanup(func() {
-		close(s.over)
+		s.release()
 		s.CloseClientConnections()
 		s.Close()
 		for _, srv := range s.all {
@@ -86,6 +92,17 @@ func newServer(t *testing.T, w wire) *server {
 		}
 	})
 	return s
+}
+
+// track counts connections.
+func (s *server) track(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.conns.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.conns.Add(-1)
+	case http.StateActive, http.StateIdle:
+	}
 }
 
 // restart forgets all sessions.
@@ -113,7 +130,7 @@ func (s *server) restart(w wire) {
 		return nil, nil, ctx.Err()
 	})
 	sdk.AddTool(srv, &sdk.Tool{Name: "work"}, work)
-	var handler http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return srv }, &sdk.StreamableHTTPOptions{Stateless: w.modern, JSONResponse: w.json, SessionTimeout: time.Minute, PropagateRequestCancellation: true})
+	var handler http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return srv }, &sdk.StreamableHTTPOptions{Stateless: w.modern || w.both, JSONResponse: w.json, SessionTimeout: time.Minute, PropagateRequestCancellation: true})
 	if w.sse {
 		handler = sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return srv }, nil)
 	}
@@ -265,7 +282,10 @@ func (b *broker) seen() []auth.Challenge {
 }
 
 // sockets counts what the client side has open.
-type sockets struct{ open, dialed atomic.Int64 }
+type sockets struct {
+	open, dialed atomic.Int64
+	idle         func() // closes those that nobody uses
+}
 
 type socket struct {
 	net.Conn
@@ -298,6 +318,7 @@ func newCounted(t *testing.T, change ...func(*mcp.Config)) (*mcp.Opener, *socket
 	t.Helper()
 	all := &sockets{}
 	transport := &http.Transport{MaxIdleConnsPerHost: 8, DialContext: all.dial}
+	all.idle = transport.CloseIdleConnections
 	cfg := mcp.Config{HTTP: &http.Client{Transport: transport}, ConnectTimeout: 30 * time.Second}
 	for _, c := range change {
 		c(&cfg)
@@ -364,7 +385,8 @@ func wires() map[string]wire {
 		"2025 json":   {legacy: true, json: true},
 		"2026 stream": {modern: true},
 		"2026 json":   {modern: true, json: true},
-		"both":        {},
+		"both":        {both: true},
+		"sessions":    {},
 		"sse":         {legacy: true, sse: true},
 	}
 }

@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"fmt"
 	"net/http"
-	"runtime"
 	"testing"
 	"time"
 
@@ -12,34 +11,6 @@ import (
 	"tarry/tools"
 	"tarry/tools/mcp"
 )
-
-func TestThousandCallsLeaveNothing(t *testing.T) {
-	for name, w := range map[string]wire{"2025": {legacy: true}, "2026": {modern: true}} {
-		t.Run(name, func(t *testing.T) {
-			s := newServer(t, w)
-			s.guard(bearer(only("T1")))
-			o, sockets := newCounted(t)
-			call := func(i int) {
-				ts := open(t, o, definition(s.URL), alice(), holding("T1", 1)) // for each activity, as the worker does
-				_, err := ts.Call(t.Context(), echoCall(fmt.Sprint(i), "x"))
-				require.NoError(t, err)
-			}
-			for i := range 20 {
-				call(i)
-			}
-			before := runtime.NumGoroutine()
-			for i := range 1000 {
-				call(i)
-			}
-			// The idle connections of the HTTP client, at most 8, have some goroutines each.
-			require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+40 }, 5*time.Second, 10*time.Millisecond)
-			require.Eventually(t, func() bool { return sockets.open.Load() <= 8 }, 5*time.Second, 10*time.Millisecond)
-			require.LessOrEqual(t, sockets.dialed.Load(), int64(100), "connections are reused")
-			require.LessOrEqual(t, len(s.seen("initialize"))+len(s.seen("server/discover")), 2)
-			require.NoError(t, o.Close())
-		})
-	}
-}
 
 func TestIdleConnectionIsClosed(t *testing.T) {
 	t.Parallel()
