@@ -72,7 +72,7 @@ func (c *conn) grantRequests(asked auth.Request, g oauth.Grant) (woken []auth.Re
 	}
 	for _, r := range open {
 		// A provider that grants less than was asked still answers this request: the tool finds out what is missing.
-		if r.ID != asked.ID && !(auth.Covers(g.Scopes, r.Need.Own()) && answers(g, r.Need)) {
+		if r.ID != asked.ID && (!auth.Covers(g.Scopes, r.Need.Own()) || !answers(g, r.Need)) {
 			continue
 		}
 		if err := c.end(r, auth.StatusGranted, ""); err != nil {

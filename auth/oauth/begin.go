@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +89,9 @@ func (s *Service) frontOf(behind []auth.Request) (auth.Request, error) {
 		case errors.Is(err, ErrBusy):
 			return o, err
 		case err != nil:
-			first = cmp.Or(first, err)
+			if first == nil {
+				first = err
+			}
 		case r.ID == "":
 			r = o
 		default:

@@ -12,8 +12,8 @@ import (
 )
 
 // skewed is another process on the same store, whose clock is wrong.
-func (w *world) skewed(by time.Duration, change ...func(*oauth.Config)) *oauth.Service {
-	return w.newService(append(change, func(c *oauth.Config) { c.Now = func() time.Time { return w.now().Add(by) } })...)
+func (w *world) skewed(by time.Duration) *oauth.Service {
+	return w.newService(func(c *oauth.Config) { c.Now = func() time.Time { return w.now().Add(by) } })
 }
 
 var skews = map[string]time.Duration{"ahead": 5 * time.Minute, "behind": -5 * time.Minute}
