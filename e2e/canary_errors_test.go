@@ -87,7 +87,7 @@ func (e *echoing) answers() map[string]func(w http.ResponseWriter, token string,
 	reply := func(kind, format string) func(http.ResponseWriter, string, string) {
 		return func(w http.ResponseWriter, token, id string) {
 			w.Header().Set("Content-Type", kind)
-			_, _ = io.WriteString(w, strings.NewReplacer("TOKEN", token, "ID", id).Replace(format))
+			_, _ = io.WriteString(w, strings.NewReplacer("TOKEN", token, "ID", id).Replace(format)) //nolint:gosec // a server that echoes is the test
 		}
 	}
 	return map[string]func(http.ResponseWriter, string, string){
@@ -108,7 +108,7 @@ func (e *echoing) answers() map[string]func(w http.ResponseWriter, token string,
 		"stream":       reply("text/event-stream", "event: TOKEN\nid: TOKEN\ndata: {\"TOKEN\"\n\n: TOKEN\n\n"),
 		"huge": func(w http.ResponseWriter, token, _ string) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, strings.Repeat(token, 1<<17))
+			_, _ = io.WriteString(w, strings.Repeat(token, 1<<17)) //nolint:gosec // a server that echoes is the test
 		},
 	}
 }

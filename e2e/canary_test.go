@@ -78,14 +78,14 @@ func around(body []byte, mark string) string {
 
 type recorder struct{ next http.RoundTripper }
 
-func (r *recorder) get(t testing.TB, address string) []byte {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	require.NoError(t, err)
+func (r *recorder) get(tb testing.TB, address string) []byte {
+	tb.Helper()
+	req, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, address, nil)
+	require.NoError(tb, err)
 	resp, err := r.next.RoundTrip(req)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return body
 }

@@ -75,20 +75,20 @@ func (w *world) query(text string, args ...any) (out []string) {
 	return query(w.t, w.Database(), text, args...)
 }
 
-func query(t testing.TB, file, text string, args ...any) (out []string) {
-	t.Helper()
+func query(tb testing.TB, file, text string, args ...any) (out []string) {
+	tb.Helper()
 	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(10000)")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	defer db.Close()
-	rows, err := db.QueryContext(t.Context(), text, args...)
-	require.NoError(t, err)
+	rows, err := db.QueryContext(tb.Context(), text, args...)
+	require.NoError(tb, err)
 	defer rows.Close()
 	for rows.Next() {
 		var s string
-		require.NoError(t, rows.Scan(&s))
+		require.NoError(tb, rows.Scan(&s))
 		out = append(out, s)
 	}
-	require.NoError(t, rows.Err())
+	require.NoError(tb, rows.Err())
 	return out
 }
 

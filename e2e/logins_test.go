@@ -210,7 +210,7 @@ func TestThousandLoginsInOneProcess(t *testing.T) {
 			job(when, fmt.Sprint(when, "-", i))
 		}
 	}
-	rand.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	rand.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] }) //nolint:gosec // order, not secrets
 	for user := range asked {
 		job("first", user)
 		job("second", user)

@@ -42,30 +42,30 @@ type options struct {
 const patience = 4 * time.Minute
 
 // newWorld starts everything; it stops with the test.
-func newWorld(t testing.TB, o options) *world {
-	t.Helper()
-	dir := t.TempDir()
-	w := &world{t: t, dir: dir}
+func newWorld(tb testing.TB, o options) *world {
+	tb.Helper()
+	dir := tb.TempDir()
+	w := &world{t: tb, dir: dir}
 	var err error
 	if w.provider = o.provider; w.provider == nil {
 		w.provider, err = demo.NewProvider(demo.ProviderConfig{Faults: o.faults})
-		require.NoError(t, err)
-		require.NoError(t, w.provider.Start(""))
-		t.Cleanup(func() { require.NoError(t, w.provider.Close()) })
+		require.NoError(tb, err)
+		require.NoError(tb, w.provider.Start(""))
+		tb.Cleanup(func() { require.NoError(tb, w.provider.Close()) })
 	}
 	o.mcp.Provider = w.provider
 	w.mcp, err = demo.NewMCPServer(o.mcp)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	w.mcp.SetSwitches(func(s *demo.MCPSwitches) { s.OpenListing = o.open })
-	require.NoError(t, w.mcp.Start(""))
-	t.Cleanup(func() { require.NoError(t, w.mcp.Close()) })
+	require.NoError(tb, w.mcp.Start(""))
+	tb.Cleanup(func() { require.NoError(tb, w.mcp.Close()) })
 
 	for path, body := range o.agents {
 		w.write(filepath.Join("agents", path), body)
 	}
 	w.write("scripts/script.yaml", o.script)
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "faults"), 0o700))
-	w.Stack, err = stack.New(t.Context(), stack.Config{
+	require.NoError(tb, os.MkdirAll(filepath.Join(dir, "faults"), 0o700))
+	w.Stack, err = stack.New(tb.Context(), stack.Config{
 		Dir: filepath.Join(dir, "data"), Bin: binaries, AgentsDir: filepath.Join(dir, "agents"),
 		TemporalArgs: o.temporal, WorkerEnv: o.worker,
 		Base: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
@@ -75,16 +75,16 @@ func newWorld(t testing.TB, o options) *world {
 			"TARRY_FAULT_DIR=" + filepath.Join(dir, "faults"), "TARRY_LOG_LEVEL=debug",
 		}, o.env...),
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, w.Close())
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		require.NoError(tb, w.Close())
 		w.checkRaces()
-		if t.Failed() {
+		if tb.Failed() {
 			w.dump()
 		}
 	})
-	require.NoError(t, w.Start(t.Context(), stack.All()...))
-	w.api = apiClient{t: t, base: w.URL()}
+	require.NoError(tb, w.Start(tb.Context(), stack.All()...))
+	w.api = apiClient{t: tb, base: w.URL()}
 	return w
 }
 

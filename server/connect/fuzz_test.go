@@ -46,8 +46,12 @@ func FuzzCallback(f *testing.F) {
 func FuzzBegin(f *testing.F) {
 	const form = "application/x-www-form-urlencoded"
 	for _, seed := range [][3]string{
-		{form, "request=adk-r1&csrf=x", "tarry-csrf=AAAAAAAAAAAAAAAAAAAAAAAAAA"}, {form, "request=adk-r1", ""}, {form + "; charset=utf-8", "csrf=&request=", "tarry-csrf="},
-		{"application/json", `{"request":"adk-r1"}`, ""}, {"multipart/form-data; boundary=x", "--x--", "a=b; tarry-csrf"}, {form, "request=a;csrf=b&&=%zz", "tarry-csrf=a; tarry-csrf=b"},
+		{form, "request=adk-r1&csrf=x", "tarry-csrf=AAAAAAAAAAAAAAAAAAAAAAAAAA"},
+		{form, "request=adk-r1", ""},
+		{form + "; charset=utf-8", "csrf=&request=", "tarry-csrf="},
+		{"application/json", `{"request":"adk-r1"}`, ""},
+		{"multipart/form-data; boundary=x", "--x--", "a=b; tarry-csrf"},
+		{form, "request=a;csrf=b&&=%zz", "tarry-csrf=a; tarry-csrf=b"},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
