@@ -32,6 +32,8 @@ type Started struct {
 	CookieName  string
 	Cookie      auth.Secret
 	Expires     time.Time
+	// Correlator is that of all requests behind the link.
+	Correlator string
 }
 
 // Begin begins a login of an open request, with everything fresh, as often as the person likes. Errors for the page:
@@ -67,7 +69,7 @@ func (s *Service) Begin(ctx context.Context, access auth.Access, requestID strin
 	s.cfg.Fault(ctx, FaultBegun)
 	return &Started{
 		RedirectURL: authorizationURL(endpoint, f, secrets),
-		CookieName:  s.cookieName(f.StateHash), Cookie: secrets.cookie, Expires: f.Expires,
+		CookieName:  s.cookieName(f.StateHash), Cookie: secrets.cookie, Expires: f.Expires, Correlator: r.Correlator,
 	}, nil
 }
 

@@ -53,7 +53,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if back != "" {
-		h.keepReturn(w, id, back)
+		h.keepReturn(w, started.Correlator, back)
 	}
 	web.PageHeaders(w.Header(), false)
 	w.Header().Set("Location", started.RedirectURL)

@@ -52,7 +52,7 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil || errors.Is(err, ErrFinished) && result.Outcome != "":
 		if !result.Outcome.Open() {
-			if back := h.takeReturn(w, r, result.RequestID); back != "" {
+			if back := h.takeReturn(w, r, result.Correlator); back != "" {
 				h.sendBack(w, r, back, result.Correlator)
 				return
 			}

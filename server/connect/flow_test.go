@@ -151,6 +151,20 @@ func TestBeginOutcomes(t *testing.T) {
 	require.Equal(t, h.url+"/connect?request=adk-r1", a.Header.Get("Location"), "the page says how it ended")
 }
 
+// A server that names another provider by now: the page comes again, says so, and nobody has been sent anywhere.
+func TestBeginAtAProviderThatMoved(t *testing.T) {
+	t.Parallel()
+	h := serve(t, false, func(c *connect.Config) { c.ReturnTo = []string{returnURL} })
+	h.beginErr = connect.ErrMoved
+	back := "&redirect_uri=" + url.QueryEscape(returnURL)
+	a := h.press(t, back, nil)
+	require.Equal(t, http.StatusSeeOther, a.StatusCode)
+	require.Equal(t, h.url+"/connect?request=adk-r1&moved=1"+back, a.Header.Get("Location"))
+	require.Empty(t, a.Cookies())
+	require.Contains(t, h.get(t, "/connect?request=adk-r1&moved=1").body, "another place to log in")
+	require.NotContains(t, h.get(t, "/connect?request=adk-r1").body, "another place to log in")
+}
+
 func TestCallbackOutcomes(t *testing.T) {
 	t.Parallel()
 	open := connect.Result{Outcome: auth.StatusPending, RequestID: "adk-r1"}

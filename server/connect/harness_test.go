@@ -129,7 +129,7 @@ func serve(t *testing.T, secure bool, change func(*connect.Config)) *harness {
 			Status: auth.StatusPending, Correlator: "corr", Created: time.Now(),
 		},
 		started: connect.Started{
-			RedirectURL: providerURL, CookieName: flowName, Cookie: auth.NewSecret("SECRETCOOKIE"), Expires: time.Now().Add(time.Hour),
+			RedirectURL: providerURL, CookieName: flowName, Cookie: auth.NewSecret("SECRETCOOKIE"), Expires: time.Now().Add(time.Hour), Correlator: "corr",
 		},
 		result: connect.Result{
 			Outcome: auth.StatusGranted, RequestID: "adk-r1", App: "planner", Agent: "booker", ProviderHost: "provider.example",

@@ -75,6 +75,8 @@ type Started struct {
 	Cookie     auth.Secret
 	// Expires is when the flow ends.
 	Expires time.Time
+	// Correlator is ADK's public state.
+	Correlator string
 }
 
 // Callback is a provider's authorization response (RFC 6749 section 4.1.2) with the browser that brought it.

@@ -64,17 +64,18 @@ func (h *Handler) sendBack(w http.ResponseWriter, r *http.Request, back, correla
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// keepReturn remembers the address in the browser while it is at the provider.
-func (h *Handler) keepReturn(w http.ResponseWriter, requestID, back string) {
+// keepReturn remembers the address in the browser while it is at the provider. It is kept by correlator, which requests
+// that share a link share: another of them may have taken the login over when the browser comes back.
+func (h *Handler) keepReturn(w http.ResponseWriter, correlator, back string) {
 	value := base64.RawURLEncoding.EncodeToString([]byte(back))
-	h.cookies.Set(w, returnCookie(requestID), auth.NewSecret(value), flowLife)
+	h.cookies.Set(w, returnCookie(correlator), auth.NewSecret(value), flowLife)
 }
 
 // takeReturn returns the remembered address, checked against the list again: a cookie is only what a browser says.
-func (h *Handler) takeReturn(w http.ResponseWriter, r *http.Request, requestID string) string {
-	name := returnCookie(requestID)
+func (h *Handler) takeReturn(w http.ResponseWriter, r *http.Request, correlator string) string {
+	name := returnCookie(correlator)
 	value := h.cookies.Value(r, name)
-	if requestID == "" || value.IsZero() {
+	if correlator == "" || value.IsZero() {
 		return ""
 	}
 	h.cookies.Clear(w, name)
@@ -85,7 +86,7 @@ func (h *Handler) takeReturn(w http.ResponseWriter, r *http.Request, requestID s
 	return string(back)
 }
 
-func returnCookie(requestID string) string {
-	sum := sha256.Sum256([]byte(requestID))
+func returnCookie(correlator string) string {
+	sum := sha256.Sum256([]byte(correlator))
 	return "tarry-return-" + hex.EncodeToString(sum[:8])
 }
