@@ -283,13 +283,14 @@ func (s *session) shut() {
 func (s *session) single() bool { return s != nil && (s.http == nil || s.http.sse) }
 
 // lost says whether an answer means that the server does not know the session: 404 by the spec, 400 with a server-defined
-// code from servers that follow the TypeScript SDK's example.
+// code from servers that follow the TypeScript SDK's example. The old transport's servers say either: the address was their
+// own, and worked when connecting.
 func (s *session) lost(o outcome) bool {
 	switch {
 	case s == nil || s.http == nil:
 		return false
 	case s.http.sse:
-		return o.status == http.StatusNotFound // its address was the server's own, and worked when connecting
+		return o.status == http.StatusNotFound || o.status == http.StatusBadRequest && o.wire == nil
 	case !s.used || s.ID() == "":
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -81,7 +82,7 @@ func (t *toolset) failure(a *attempt, s *session, what string, err error) (stale
 		return false, t.protocolError(what, o.wire)
 	case o.status != 0 && o.status/100 != 2:
 		return false, statusFailure(what, o.status, o.doubt(calling))
-	case errors.Is(err, sdk.ErrConnectionClosed):
+	case errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF) && !o.sent && s.single():
 		return true, fmt.Errorf("%s: connection closed: %w", what, tools.ErrNotExecuted)
 	case errors.Is(o.fault, errTooLarge), errors.As(o.fault, &large):
 		return false, tools.Errorf("%s: %s", what, errTooLarge.Error())

@@ -184,7 +184,7 @@ func TestThousandCallsLeaveNothing(t *testing.T) {
 					if cut && i%50 == 25 {
 						s.CloseClientConnections()
 					}
-				}, cut)
+				}, cut || w.sse) // net/http: cancelling a request can break the next one on its connection when the answer has no body
 				// The idle connections of the HTTP client, at most 8, have two goroutines each.
 				soon(t, "goroutines", 8*2+4, 0, busy)
 				soon(t, "sockets", 9, 0, func() int { return int(sockets.open.Load()) })
