@@ -31,6 +31,8 @@ type Listings interface {
 
 // Inputs seals what servers want of people. Package auth/inputs has one.
 type Inputs interface {
+	// Check says whether a question can be put to a person.
+	Check(q auth.Question) error
 	Seal(r auth.Request, q auth.Question) ([]byte, error)
 	// Answers opens the question of an answered request, with every answer to it.
 	Answers(r auth.Request) (auth.Question, map[string]auth.InputAnswer, error)

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,6 +110,30 @@ func TestPlainInput(t *testing.T) {
 			done := must[wire.ToolResult](w, wire.ToolPrefix+call.Tool, "t2", wire.ToolInput{Call: call.ID, Answered: out.Request})
 			require.Equal(t, map[string]any{"result": "done "}, w.response(done.Event))
 			require.Equal(t, &tools.Resume{}, heard[len(heard)-1])
+		})
+	}
+}
+
+// A form that nobody could see, and so nobody could decline, is the model's to hear of at once.
+func TestFormThatCannotBeShown(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string]string{
+		"title is a number": `{"type":"object","properties":{"a":{"type":"string","title":5}}}`,
+		"nested":            `{"type":"object","properties":{"a":{"type":"object"}}}`,
+		"limit is a text":   `{"type":"object","properties":{"a":{"type":"string","minLength":"x"}}}`,
+		"many choices":      `{"type":"object","properties":{"a":{"type":"string","enum":["a"` + strings.Repeat(`,"a"`, 300) + `]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made, err := function.NewCall("t", "A tool.", func(context.Context, tools.Call, map[string]any) (map[string]any, error) {
+				return nil, &tools.InputRequiredError{Inputs: []tools.Input{{Key: "who", Mode: tools.InputForm, Schema: json.RawMessage(schema)}}}
+			})
+			require.NoError(t, err)
+			w := newWorld(t, llm("a", functions("t")...), made)
+			call := w.calls("t").Calls[0]
+			out := must[wire.ToolResult](w, wire.ToolPrefix+call.Tool, "t1", wire.ToolInput{Call: call.ID})
+			require.Empty(t, out.Request)
+			require.Contains(t, w.response(out.Event)["error"], "a form that cannot be shown")
 		})
 	}
 }

@@ -51,7 +51,11 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		return a.askFor(ctx, t, in, call, question{need: need.Need})
 	}
 	if input, ok := inputRequired(err); ok && a.Inputs != nil {
-		return a.askFor(ctx, t, in, call, inputQuestion(t, call, input))
+		q := inputQuestion(t, call, input)
+		if err = a.Inputs.Check(*q.input); err == nil {
+			return a.askFor(ctx, t, in, call, q)
+		}
+		err = &tools.Error{Message: "The tool's server wants a person to fill in a form that cannot be shown.", Cause: err}
 	}
 	if err != nil {
 		if result, err = a.toolFailed(ctx, t, call, err, &scrub); err != nil {

@@ -10,13 +10,11 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Bounds of a form; a server that goes past them is refused before anybody is asked.
 const (
-	MaxFields  = 32
+	MaxFields  = 64
 	maxOptions = 256
 	maxValue   = 16 << 10
 )
@@ -62,6 +60,8 @@ type property struct {
 	AnyOf       []constant      `json:"anyOf"`
 	Items       *property       `json:"items"`
 	Default     json.RawMessage `json:"default"`
+
+	limits
 }
 
 type constant struct {
@@ -75,17 +75,28 @@ type object struct {
 	Required   []string            `json:"required"`
 }
 
+// parse reads a schema; an absent one is a question without fields.
+func parse(schema json.RawMessage) (o object, err error) {
+	if len(schema) == 0 {
+		return o, nil
+	}
+	if err := json.Unmarshal(schema, &o); err != nil || o.Type != "object" && o.Type != "" || len(o.Properties) > MaxFields {
+		return o, ErrSchema
+	}
+	return o, nil
+}
+
 // Fields makes a form of a schema: required fields first, then by name. Errors wrap [ErrSchema].
 func Fields(schema json.RawMessage) ([]Field, error) {
-	var o object
-	if err := json.Unmarshal(schema, &o); err != nil || o.Type != "object" && o.Type != "" || len(o.Properties) > MaxFields {
-		return nil, ErrSchema
+	o, err := parse(schema)
+	if err != nil {
+		return nil, err
 	}
 	var out []Field
 	for name, p := range o.Properties {
 		f, ok := field(name, p, slices.Contains(o.Required, name))
 		if !ok {
-			return nil, fmt.Errorf("%w: property %q", ErrSchema, name)
+			return nil, fmt.Errorf("%w: property %.64q", ErrSchema, name)
 		}
 		out = append(out, f)
 	}
@@ -168,9 +179,16 @@ func Parse(schema json.RawMessage, get func(name string) []string) (map[string]a
 	if err != nil {
 		return nil, err
 	}
+	o, err := parse(schema)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]any{}
 	for _, f := range fields {
 		value, ok, problem := read(f, get(f.Name))
+		if ok && problem == "" && !o.Properties[f.Name].allow(value) {
+			problem = "does not fit what the server allows"
+		}
 		switch {
 		case problem != "":
 			return nil, &FieldError{f.Title, problem}
@@ -180,7 +198,7 @@ func Parse(schema json.RawMessage, get func(name string) []string) (map[string]a
 			return nil, &FieldError{f.Title, "is needed"}
 		}
 	}
-	return out, check(schema, out)
+	return out, nil
 }
 
 func read(f Field, values []string) (value any, ok bool, problem string) {
@@ -224,30 +242,4 @@ func read(f Field, values []string) (value any, ok bool, problem string) {
 
 func (f Field) offers(value string) bool {
 	return slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == value })
-}
-
-// check applies the rest of the schema, field by field so that the person hears which one is wrong.
-func check(schema json.RawMessage, content map[string]any) error {
-	var s jsonschema.Schema
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return fmt.Errorf("%w: %w", ErrSchema, err)
-	}
-	for name, value := range content {
-		p := s.Properties[name]
-		if p == nil {
-			continue
-		}
-		resolved, err := p.Resolve(nil)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrSchema, err)
-		}
-		if resolved.Validate(value) != nil {
-			title := p.Title
-			if title == "" {
-				title = name
-			}
-			return &FieldError{title, "does not fit what the server allows"}
-		}
-	}
-	return nil
 }

@@ -52,6 +52,19 @@ func ad(r auth.Request, column string) vault.AD {
 	return vault.AD{App: r.Owner.App, User: r.Owner.User, Row: "request/" + r.ID, Resource: r.Need.Slot.Resource, Client: r.Need.Slot.Client, Column: column}
 }
 
+// Check says whether a question can be put to a person: every form of it can be shown. Errors wrap [ErrSchema].
+func (s *Service) Check(q auth.Question) error {
+	for _, in := range q.Inputs {
+		if in.Mode != auth.InputForm {
+			continue
+		}
+		if _, err := Fields(in.Schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Seal returns the question in a form that the row of r may hold.
 func (s *Service) Seal(r auth.Request, q auth.Question) ([]byte, error) {
 	return s.seal(r, columnInput, q)
