@@ -27,6 +27,7 @@ func (c *conn) client() *sdk.Client {
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, // it would ask within the call
 	})
 	client.AddSendingMiddleware(offerForms)
+	client.AddReceivingMiddleware(c.hear)
 	return client
 }
 
@@ -41,6 +42,17 @@ func offerForms(next sdk.MethodHandler) sdk.MethodHandler {
 				// A map: sdk.ClientCapabilities would be written with "roots", which is not offered.
 				meta[sdk.MetaKeyClientCapabilities] = map[string]any{"elicitation": map[string]any{"form": struct{}{}, "url": struct{}{}}}
 			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// hear answers elicitation without go-sdk's own check of the answer, which follows references in the server's schema: one
+// that refers to itself would end this process.
+func (c *conn) hear(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if ask, ok := req.(*sdk.ElicitRequest); ok && ask.Params != nil {
+			return c.elicit(ctx, ask)
 		}
 		return next(ctx, method, req)
 	}

@@ -127,6 +127,36 @@ func TestQuestionOnTheStandingStream(t *testing.T) {
 	require.Equal(t, "e0", s.seen(http.MethodGet)[1].Header.Get("Last-Event-ID"))
 }
 
+// A schema that refers to itself would end the process of whoever checks defaults by all of JSON Schema's rules.
+func TestLiveFormThatRefersToItself(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, wire{legacy: true})
+	answers := make(chan string, 8)
+	s.guard(func(w http.ResponseWriter, r *http.Request, q request) bool {
+		switch {
+		case r.Method == http.MethodGet:
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprint(w, `data: {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"m","requestedSchema":`+
+				`{"type":"object","properties":{"a":{"type":"string","$ref":"#/properties/a","default":"x"}}}}}`+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-s.over:
+			}
+		case r.Method == http.MethodPost && q.Method == "":
+			answers <- q.Body
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			return false
+		}
+		return true
+	})
+	ts := open(t, newOpener(t), definition(s.URL, acceptDefaults), alice(), nil)
+	_, err := ts.Call(t.Context(), echoCall("c", "x"))
+	require.NoError(t, err)
+	require.Contains(t, <-answers, `"content":{"a":"x"}`)
+}
+
 func TestServerWithoutAStandingStream(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusUnauthorized, http.StatusInternalServerError, 0} {
