@@ -9,7 +9,7 @@ import (
 
 	"tarry/auth"
 	"tarry/auth/discovery"
-	"tarry/auth/inputs"
+	"tarry/internal/form"
 	"tarry/server/connect"
 )
 
@@ -53,7 +53,7 @@ func inputOf(i int, in auth.Input) (connect.Input, error) {
 		}
 		return out, nil
 	}
-	fields, err := inputs.Fields(in.Schema)
+	fields, err := form.Fields(in.Schema)
 	if err != nil {
 		return out, fmt.Errorf("form: %w", err)
 	}
@@ -108,9 +108,9 @@ func (l logins) answers(r auth.Request, a connect.Answer) (map[string]auth.Input
 		case a.Decline:
 			answer.Action = auth.InputDecline
 		case in.Mode == auth.InputForm:
-			answer.Content, err = inputs.Parse(in.Schema, func(name string) []string { return a.Values(connect.ControlName(i, name)) })
+			answer.Content, err = form.Read(in.Schema, func(name string) []string { return a.Values(connect.ControlName(i, name)) })
 		}
-		var wrong *inputs.FieldError
+		var wrong *form.FieldError
 		if errors.As(err, &wrong) {
 			return nil, &connect.FormError{Text: wrong.Error() + "."}
 		}

@@ -1,7 +1,6 @@
 // Package inputs keeps what a server wants of a person beyond a login (MCP elicitation), until the person has done it.
 //
-// It owns the sealing of questions and answers, the form that a JSON Schema makes ([Fields]) and the check of what a person
-// filled in ([Parse]). The request row is the same as a login's: it waits, expires, is cancelled and wakes its run in the
+// It owns the sealing of questions and answers. The request row is the same as a login's: it waits, expires, is cancelled and wakes its run in the
 // same way; an accepted, or declined, question ends it as granted, because the call is to be made again with the answer. A
 // question that knows no answers ([auth.Question.Plain]) ends as denied when it is declined: the call is not made again.
 //

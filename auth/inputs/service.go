@@ -9,6 +9,7 @@ import (
 
 	"tarry/auth"
 	"tarry/auth/vault"
+	"tarry/internal/form"
 )
 
 // Errors of [Service.Open] and [Service.Answer], for the page.
@@ -52,13 +53,13 @@ func ad(r auth.Request, column string) vault.AD {
 	return vault.AD{App: r.Owner.App, User: r.Owner.User, Row: "request/" + r.ID, Resource: r.Need.Slot.Resource, Client: r.Need.Slot.Client, Column: column}
 }
 
-// Check says whether a question can be put to a person: every form of it can be shown. Errors wrap [ErrSchema].
+// Check says whether a question can be put to a person: every form of it can be shown. Errors wrap [form.ErrSchema].
 func (s *Service) Check(q auth.Question) error {
 	for _, in := range q.Inputs {
 		if in.Mode != auth.InputForm {
 			continue
 		}
-		if _, err := Fields(in.Schema); err != nil {
+		if _, err := form.Fields(in.Schema); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package inputs_test
+package form_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tarry/auth/inputs"
+	"tarry/internal/form"
 )
 
 // doubling is a property whose check by JSON Schema's own rules takes 2^40 steps.
@@ -39,7 +39,7 @@ func TestHostileSchemas(t *testing.T) {
 			t.Parallel()
 			done := make(chan error, 1)
 			go func() {
-				_, err := inputs.Parse(json.RawMessage(schema), func(string) []string { return []string{"b"} })
+				_, err := form.Read(json.RawMessage(schema), func(string) []string { return []string{"b"} })
 				done <- err
 			}()
 			select {

@@ -1,4 +1,4 @@
-package inputs_test
+package form_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tarry/auth/inputs"
+	"tarry/internal/form"
 )
 
 const schema = `{"type":"object","required":["name","size"],"properties":{
@@ -23,22 +23,22 @@ const schema = `{"type":"object","required":["name","size"],"properties":{
 
 func TestFields(t *testing.T) {
 	t.Parallel()
-	fields, err := inputs.Fields(json.RawMessage(schema))
+	fields, err := form.Fields(json.RawMessage(schema))
 	require.NoError(t, err)
-	byName := map[string]inputs.Field{}
+	byName := map[string]form.Field{}
 	var order []string
 	for _, f := range fields {
 		byName[f.Name] = f
 		order = append(order, f.Name)
 	}
 	require.Equal(t, []string{"name", "size", "count", "mail", "ok", "shade", "site", "tags"}, order, "what is needed comes first")
-	require.Equal(t, inputs.Field{Name: "name", Title: "Your name", Kind: "text", Required: true, Value: "Ann"}, byName["name"])
-	require.Equal(t, inputs.Field{
-		Name: "size", Title: "size", Kind: "select", Required: true, Value: "m",
-		Options: []inputs.Option{{Value: "s", Label: "Small"}, {Value: "m", Label: "Medium", Selected: true}},
-	}, byName["size"])
-	require.Equal(t, []inputs.Option{{Value: "r", Label: "Red"}, {Value: "g", Label: "g"}}, byName["shade"].Options)
-	require.Equal(t, []inputs.Option{{Value: "a", Label: "A"}, {Value: "b", Label: "B", Selected: true}}, byName["tags"].Options)
+	require.Equal(t, "Ann", byName["name"].Value)
+	require.Equal(t, "Your name", byName["name"].Title)
+	require.Equal(t, "select", byName["size"].Kind)
+	require.True(t, byName["size"].Required)
+	require.Equal(t, []form.Option{{Value: "s", Label: "Small"}, {Value: "m", Label: "Medium", Selected: true}}, byName["size"].Options)
+	require.Equal(t, []form.Option{{Value: "r", Label: "Red"}, {Value: "g", Label: "g"}}, byName["shade"].Options)
+	require.Equal(t, []form.Option{{Value: "a", Label: "A"}, {Value: "b", Label: "B", Selected: true}}, byName["tags"].Options)
 	require.Equal(t, "3", byName["count"].Value)
 	require.True(t, byName["ok"].Checked)
 	require.Equal(t, "email", byName["mail"].Kind)
@@ -51,12 +51,12 @@ func TestSchemasThatAreNoForm(t *testing.T) {
 		"not an object": `{"type":"string"}`, "nested": `{"type":"object","properties":{"a":{"type":"object"}}}`,
 		"list of anything": `{"type":"object","properties":{"a":{"type":"array"}}}`, "no type": `{"type":"object","properties":{"a":{}}}`,
 	} {
-		_, err := inputs.Fields(json.RawMessage(schema))
-		require.ErrorIs(t, err, inputs.ErrSchema, name)
+		_, err := form.Fields(json.RawMessage(schema))
+		require.ErrorIs(t, err, form.ErrSchema, name)
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestRead(t *testing.T) {
 	t.Parallel()
 	good := "name=Bo&size=s&count=2&mail=b%40c.example&site=https%3A%2F%2Fc.example&shade=r&tags=a&tags=b&ok=true"
 	for name, tc := range map[string]struct{ change, problem string }{
@@ -81,9 +81,9 @@ func TestParse(t *testing.T) {
 			for key := range change {
 				values[key] = change[key]
 			}
-			got, err := inputs.Parse(json.RawMessage(schema), func(name string) []string { return values[name] })
+			got, err := form.Read(json.RawMessage(schema), func(name string) []string { return values[name] })
 			if tc.problem != "" {
-				var wrong *inputs.FieldError
+				var wrong *form.FieldError
 				require.ErrorAs(t, err, &wrong)
 				require.Equal(t, tc.problem, err.Error())
 				return
@@ -97,12 +97,34 @@ func TestParse(t *testing.T) {
 }
 
 // What is left empty is not sent, except for a box that was not ticked.
-func TestParseLeavesOut(t *testing.T) {
+func TestReadLeavesOut(t *testing.T) {
 	t.Parallel()
 	values := url.Values{"name": {"Bo"}, "size": {"s"}}
-	got, err := inputs.Parse(json.RawMessage(schema), func(name string) []string { return values[name] })
+	got, err := form.Read(json.RawMessage(schema), func(name string) []string { return values[name] })
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"name": "Bo", "size": "s", "ok": false}, got)
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	got, complete := form.Defaults(json.RawMessage(schema))
+	require.True(t, complete)
+	require.Equal(t, map[string]any{"name": "Ann", "size": "m", "tags": []string{"b"}, "count": 3.0, "ok": true}, got)
+	for name, schema := range map[string]string{
+		"none":                 `{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}}`,
+		"null":                 `{"type":"object","required":["a"],"properties":{"a":{"type":"string","default":null}}}`,
+		"no choice":            `{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["x"],"default":"y"}}}`,
+		"another type":         `{"type":"object","required":["a"],"properties":{"a":{"type":"boolean","default":"true"}}}`,
+		"half":                 `{"type":"object","required":["a"],"properties":{"a":{"type":"integer","default":1.5}}}`,
+		"what it does not fit": `{"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":2,"default":1}}}`,
+		"no form":              `{"type":"object","properties":{"a":{"type":"object"}}}`,
+	} {
+		_, complete := form.Defaults(json.RawMessage(schema))
+		require.False(t, complete, name)
+	}
+	got, complete = form.Defaults(nil)
+	require.True(t, complete)
+	require.Empty(t, got)
 }
 
 func FuzzFields(f *testing.F) {
@@ -110,12 +132,12 @@ func FuzzFields(f *testing.F) {
 	f.Add([]byte(`{"properties":{"a":{"type":"string","$ref":"https://x.example/s"}}}`), "x")
 	f.Add([]byte(`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`), "x")
 	f.Fuzz(func(t *testing.T, raw []byte, value string) {
-		fields, err := inputs.Fields(raw)
+		fields, err := form.Fields(raw)
 		if err != nil {
 			return
 		}
-		require.LessOrEqual(t, len(fields), inputs.MaxFields)
-		got, err := inputs.Parse(raw, func(string) []string { return []string{value} })
+		require.LessOrEqual(t, len(fields), form.MaxFields)
+		got, err := form.Read(raw, func(string) []string { return []string{value} })
 		if err == nil {
 			_, err = json.Marshal(got)
 			require.NoError(t, err)

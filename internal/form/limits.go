@@ -1,4 +1,4 @@
-package inputs
+package form
 
 import (
 	"math"
@@ -20,19 +20,23 @@ type limits struct {
 	MultipleOf       *float64 `json:"multipleOf"`
 	MinItems         *float64 `json:"minItems"`
 	MaxItems         *float64 `json:"maxItems"`
+
+	whole bool // numbers are integers
 }
 
 // allow says whether a value that was filled in is within the limits.
-func (p property) allow(value any) bool {
+func (l *limits) allow(value any) bool {
 	switch v := value.(type) {
 	case string:
-		return between(float64(utf8.RuneCountInString(v)), p.MinLength, p.MaxLength) && matches(p.Pattern, v)
+		return between(float64(utf8.RuneCountInString(v)), l.MinLength, l.MaxLength) && matches(l.Pattern, v)
 	case float64:
-		return (p.Type != "integer" || v == math.Trunc(v)) && between(v, p.Minimum, p.Maximum) &&
-			(p.ExclusiveMinimum == nil || v > *p.ExclusiveMinimum) && (p.ExclusiveMaximum == nil || v < *p.ExclusiveMaximum) &&
-			(p.MultipleOf == nil || *p.MultipleOf <= 0 || multiple(v, *p.MultipleOf))
+		return (!l.whole || v == math.Trunc(v)) && between(v, l.Minimum, l.Maximum) &&
+			(l.ExclusiveMinimum == nil || v > *l.ExclusiveMinimum) && (l.ExclusiveMaximum == nil || v < *l.ExclusiveMaximum) &&
+			(l.MultipleOf == nil || *l.MultipleOf <= 0 || multiple(v, *l.MultipleOf))
 	case []any:
-		return between(float64(len(v)), p.MinItems, p.MaxItems)
+		return between(float64(len(v)), l.MinItems, l.MaxItems)
+	case []string:
+		return between(float64(len(v)), l.MinItems, l.MaxItems)
 	default:
 		return true
 	}
