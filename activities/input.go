@@ -49,5 +49,11 @@ func (a *Activities) resume(ctx context.Context, t *attempt, call session.Call, 
 		return nil, &tools.Error{Message: "What the person answered cannot be read.", Cause: err}
 	}
 	scrub.Add(auth.NewSecret(q.State))
-	return &tools.Resume{State: q.State, Answers: answers}, nil
+	out := &tools.Resume{State: q.State, Answers: answers}
+	for _, in := range q.Inputs {
+		if in.Mode == auth.InputURL && (q.Plain || answers[in.Key].Action == auth.InputAccept) {
+			out.Visited = append(out.Visited, in.URL)
+		}
+	}
+	return out, nil
 }

@@ -78,7 +78,7 @@ func TestInputIsAskedFor(t *testing.T) {
 			require.Equal(t, map[string]any{"result": "done [secret]"}, w.response(done.Event))
 			answers["auto"] = auth.InputAnswer{Action: auth.InputAccept}
 			last := heard[len(heard)-1]
-			require.Equal(t, &tools.Resume{State: secretState, Answers: answers}, last)
+			require.Equal(t, &tools.Resume{State: secretState, Answers: answers, Visited: []string{secretURL}}, last)
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestPlainInput(t *testing.T) {
 			}
 			done := must[wire.ToolResult](w, wire.ToolPrefix+call.Tool, "t2", wire.ToolInput{Call: call.ID, Answered: out.Request})
 			require.Equal(t, map[string]any{"result": "done "}, w.response(done.Event))
-			require.Equal(t, &tools.Resume{}, heard[len(heard)-1])
+			require.Equal(t, &tools.Resume{Visited: []string{secretURL}}, heard[len(heard)-1])
 		})
 	}
 }

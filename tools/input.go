@@ -23,8 +23,7 @@ const (
 // as a missing login does; it is no failure. The call did not run, and is made again with a [Resume].
 type InputRequiredError struct {
 	Inputs []Input
-	// State goes back to the toolset unread: it holds the server's requestState (MCP revision 2026-07-28) and what was
-	// answered without a person. It may be empty.
+	// State goes back to the server unread (MCP requestState, revision 2026-07-28). Empty when the server sent none.
 	State string
 	// Plain says that the server knows no answers and only wants the same call again (error -32042, revision 2025-11-25).
 	Plain bool
@@ -40,4 +39,6 @@ type Resume struct {
 	State string
 	// Answers has one entry for each [Input.Key]; nil for a plain repeat.
 	Answers map[string]InputAnswer
+	// Visited are the URLs that the person was shown for this call and did not decline.
+	Visited []string
 }

@@ -46,7 +46,7 @@ type FieldError struct{ Field, Problem string }
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
 // ErrSchema says that no form can be made of a schema (MCP elicitation, "Requested Schema").
-var ErrSchema = errors.New("form: schema is not a flat object of strings, numbers, booleans and enumerations")
+var ErrSchema = errors.New("schema is not a flat object of strings, numbers, booleans and choices")
 
 // property is the part of JSON Schema that elicitation uses.
 type property struct {

@@ -20,6 +20,8 @@ type attempt struct {
 	// ctx is the caller's. Brokers get it, so that their time is not taken from the connect timeout.
 	ctx  context.Context
 	want auth.Want
+	// visited are the URLs that the person was shown for the call. Set before the call runs, not changed after.
+	visited []string
 	// life ends when the caller has its answer.
 	life context.Context
 	end  context.CancelFunc

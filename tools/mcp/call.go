@@ -44,6 +44,9 @@ func (t *toolset) Call(ctx context.Context, call tools.Call) (tools.Result, erro
 	err = t.do(ctx, call.Name, what, func(a *attempt, c *conn, s *session) error {
 		ctx, _, release := a.requests(ctx)
 		defer release()
+		if call.Resume != nil {
+			a.visited = call.Resume.Visited
+		}
 		token, end := c.run(a)
 		defer end()
 		defer a.within(c.silence(), a.abandon)()
@@ -110,7 +113,7 @@ func (r *request) send(ctx context.Context, answered round) (*sdk.CallToolResult
 		}
 		return s.CallTool(ctx, &sdk.CallToolParams{
 			Meta: sdk.Meta{idempotencyKey: r.id, "progressToken": r.token}, Name: r.name, Arguments: r.args,
-			InputResponses: answered.responses(), RequestState: answered.State,
+			InputResponses: answered.responses(), RequestState: answered.state,
 		})
 	}
 	res, err := once()

@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tarry/internal/form"
 	"tarry/tools"
 )
 
@@ -66,14 +67,17 @@ func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 	if req.Params.Mode != tools.InputURL && c.def.AcceptDefaults {
 		action = tools.InputDecline
 		if raw, err := schema(req.Params.RequestedSchema); err == nil {
-			if filled, ok := defaults(raw); ok {
+			if filled, ok := form.Defaults(raw); ok {
 				action, content = tools.InputAccept, filled
 			}
 		}
 	}
 	mode := req.Params.Mode
-	if mode != tools.InputURL {
+	switch {
+	case mode != tools.InputURL:
 		mode = tools.InputForm
+	case c.visited(req.Params.URL):
+		action = tools.InputAccept
 	}
 	c.opener.cfg.Log.InfoContext(ctx, "mcp server asked for input within a call", "toolset", c.def.Name, "tools", c.tools(), "mode", mode, "answer", action)
 	return &sdk.ElicitResult{Action: action, Content: content}, nil
@@ -101,6 +105,19 @@ func (c *conn) progress(token any) {
 	if a != nil {
 		a.heard()
 	}
+}
+
+// visited says that a running call was made again after its person had been shown url, and accepted. Some servers ask for
+// the same once more, within the call.
+func (c *conn) visited(url string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.running {
+		if slices.Contains(a.visited, url) {
+			return true
+		}
+	}
+	return false
 }
 
 // tools are those with a running call.

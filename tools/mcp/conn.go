@@ -229,7 +229,7 @@ func (c *conn) clean(err error) error {
 
 // cleanInputs refuses where something else than the server's would come out.
 func (c *conn) cleanInputs(asked *tools.InputRequiredError) error {
-	out := &tools.InputRequiredError{State: asked.State, Plain: asked.Plain}
+	out := &tools.InputRequiredError{State: asked.State, Plain: asked.Plain, Answers: asked.Answers}
 	told := c.secrets.Scrub(asked.State) != asked.State
 	for _, in := range asked.Inputs {
 		told = told || c.secrets.Scrub(in.URL) != in.URL || c.secrets.Scrub(in.Key) != in.Key || c.secrets.Scrub(string(in.Schema)) != string(in.Schema)

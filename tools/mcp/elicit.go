@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"tarry/internal/form"
 	"tarry/tools"
 )
 
@@ -27,28 +28,18 @@ const (
 	maxState   = 64 << 10
 )
 
-// round is what goes along with a call that is made again.
+// round is what goes along with a call that is made again: the server's requestState, unread, and the answers.
 type round struct {
-	// State is the server's requestState, unread.
-	State string `json:"state,omitempty"`
-	// Answers are those that needed nobody, until the others are there.
-	Answers map[string]tools.InputAnswer `json:"answers,omitempty"`
+	state   string
+	answers map[string]tools.InputAnswer
 }
 
-// resumed undoes pack and adds the person's answers.
+// resumed checks what a person did.
 func resumed(what string, r *tools.Resume) (round, error) {
-	out := round{Answers: map[string]tools.InputAnswer{}}
 	if r == nil {
-		return out, nil
+		return round{}, nil
 	}
-	if r.State != "" {
-		if err := json.Unmarshal([]byte(r.State), &out); err != nil {
-			return round{}, tools.Errorf("%s: what was kept of the call is damaged", what) // the parser's error would repeat it
-		}
-	}
-	if out.Answers == nil {
-		out.Answers = map[string]tools.InputAnswer{}
-	}
+	out := round{state: r.State, answers: map[string]tools.InputAnswer{}}
 	for key, answer := range r.Answers {
 		switch answer.Action {
 		case tools.InputAccept:
@@ -57,29 +48,17 @@ func resumed(what string, r *tools.Resume) (round, error) {
 		default:
 			return round{}, tools.Errorf("%s: the answer to %q has the action %q, which is not accept, decline or cancel", what, cut(key, maxKey), cut(answer.Action, 32))
 		}
-		out.Answers[key] = answer
+		out.answers[key] = answer
 	}
 	return out, nil
 }
 
-// pack makes the State of a [tools.InputRequiredError]: more than the server's has to survive until the call is repeated.
-func (r round) pack() (string, error) {
-	if r.State == "" && len(r.Answers) == 0 {
-		return "", nil
-	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return "", fmt.Errorf("encode state: %w", err)
-	}
-	return string(raw), nil
-}
-
 func (r round) responses() sdk.InputResponseMap {
-	if len(r.Answers) == 0 {
+	if len(r.answers) == 0 {
 		return nil
 	}
 	out := sdk.InputResponseMap{}
-	for key, a := range r.Answers {
+	for key, a := range r.answers {
 		out[key] = &sdk.ElicitResult{Action: a.Action, Content: a.Content}
 	}
 	return out
@@ -87,7 +66,7 @@ func (r round) responses() sdk.InputResponseMap {
 
 // asked answers what needs nobody. When a person is needed for the rest, the error is a [*tools.InputRequiredError].
 func (t *toolset) asked(what string, res *sdk.CallToolResult) (round, error) {
-	next := round{State: res.RequestState, Answers: map[string]tools.InputAnswer{}}
+	next := round{state: res.RequestState, answers: map[string]tools.InputAnswer{}}
 	switch {
 	case len(res.RequestState) > maxState:
 		return round{}, tools.Errorf("%s: the server wants %d bytes kept until a person has answered; at most %d are", what, len(res.RequestState), maxState)
@@ -107,8 +86,8 @@ func (t *toolset) asked(what string, res *sdk.CallToolResult) (round, error) {
 			return round{}, err
 		}
 		if in.Mode == tools.InputForm && t.def.AcceptDefaults {
-			if content, ok := defaults(in.Schema); ok {
-				next.Answers[key] = tools.InputAnswer{Action: tools.InputAccept, Content: content}
+			if content, ok := form.Defaults(in.Schema); ok {
+				next.answers[key] = tools.InputAnswer{Action: tools.InputAccept, Content: content}
 				continue
 			}
 		}
@@ -117,11 +96,7 @@ func (t *toolset) asked(what string, res *sdk.CallToolResult) (round, error) {
 	if len(inputs) == 0 {
 		return next, nil
 	}
-	state, err := next.pack()
-	if err != nil {
-		return round{}, &tools.Error{Message: what + ": its request for input cannot be kept", Cause: err}
-	}
-	return round{}, &tools.InputRequiredError{Inputs: inputs, State: state}
+	return round{}, &tools.InputRequiredError{Inputs: inputs, State: next.state, Answers: next.answers}
 }
 
 func (t *toolset) input(what, key string, p *sdk.ElicitParams) (tools.Input, error) {
@@ -136,7 +111,7 @@ func (t *toolset) input(what, key string, p *sdk.ElicitParams) (tools.Input, err
 		in.URL = p.URL
 	case tools.InputForm:
 		if in.Schema, err = schema(p.RequestedSchema); err == nil {
-			err = checkForm(in.Schema)
+			_, err = form.Fields(in.Schema)
 		}
 		if err != nil {
 			return tools.Input{}, tools.Errorf("%s: the server shows a form that cannot be used: %s", what, err)

@@ -240,8 +240,8 @@ func TestInputThatIsRefused(t *testing.T) {
 		"sampling":          {[]string{wants(`{"k":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}}`, "s")}, "sampling"},
 		"roots":             {[]string{wants(`{"k":{"method":"roots/list","params":{}}}`, "s")}, "roots"},
 		"unknown":           {[]string{wants(`{"k":{"method":"tasks/whatever","params":{}}}`, "s")}, "unknown kind"},
-		"nested form":       {[]string{elicit(`{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"object"}}}}`)}, `field "a" has the type "object"`},
-		"list without end":  {[]string{elicit(`{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}}`)}, "without choices"},
+		"nested form":       {[]string{elicit(`{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"object"}}}}`)}, `property "a"`},
+		"list without end":  {[]string{elicit(`{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}}`)}, `property "a"`},
 		"form is no object": {[]string{elicit(`{"message":"m","requestedSchema":{"type":"string"}}`), elicit(`{"message":"m","requestedSchema":[]}`)}, "object"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,13 +301,12 @@ func TestAnswerWithAnUnknownAction(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, wire{modern: true})
 	ts := open(t, newOpener(t), definition(s.URL), alice(), nil)
-	for _, r := range []*tools.Resume{{Answers: map[string]tools.InputAnswer{"k": {Action: "shrug"}}}, {State: "not ours SECRET"}} {
+	for _, r := range []*tools.Resume{{Answers: map[string]tools.InputAnswer{"k": {Action: "shrug"}}}} {
 		call := echoCall("c", "x")
 		call.Resume = r
 		_, err := ts.Call(t.Context(), call)
 		var told *tools.Error
 		require.ErrorAs(t, err, &told)
-		require.NotContains(t, err.Error(), "SECRET")
 	}
 	require.Empty(t, s.seen("tools/call"))
 }

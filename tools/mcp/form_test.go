@@ -240,9 +240,12 @@ func TestDefaultsOfTheNewRevision(t *testing.T) {
 	require.Len(t, asked.Inputs, 2, "nobody is asked for what has defaults")
 	require.Equal(t, "b", asked.Inputs[0].Key)
 	require.Equal(t, "go", asked.Inputs[1].Key)
+	require.Len(t, asked.Answers, 1)
 
 	ann := tools.InputAnswer{Action: tools.InputAccept, Content: map[string]any{"name": "Ann"}}
-	call.Resume = &tools.Resume{State: asked.State, Answers: map[string]tools.InputAnswer{"b": ann, "go": {Action: tools.InputAccept}}}
+	call.Resume = &tools.Resume{State: asked.State, Answers: map[string]tools.InputAnswer{
+		"a2": asked.Answers["a2"], "b": ann, "go": {Action: tools.InputAccept},
+	}}
 	_, err = ts.Call(t.Context(), call)
 	require.NoError(t, err)
 	sent := s.seen("tools/call")
@@ -256,6 +259,22 @@ func TestDefaultsOfTheNewRevision(t *testing.T) {
 		"a2": filled, "b": map[string]any{"action": "accept", "content": map[string]any{"name": "Ann"}}, "go": map[string]any{"action": "accept"},
 	}, params(t, sent[2])["inputResponses"])
 	require.Equal(t, "s2", params(t, sent[2])["requestState"])
+}
+
+// Some servers ask within the repeated call for what the person was shown already: that URL is accepted, and no other.
+func TestVisitedURLIsAcceptedWithinTheCall(t *testing.T) {
+	t.Parallel()
+	const url = "https://x.example/visit"
+	s := newAsking(t, wire{legacy: true}, &sdk.ElicitParams{Mode: "url", Message: "m", URL: url, ElicitationID: "e"})
+	ts := open(t, newOpener(t), definition(s.URL), alice(), nil)
+	for visited, want := range map[string]string{url: `{"action":"accept"}`, "https://x.example/other": `{"action":"cancel"}`} {
+		res, err := ts.Call(t.Context(), tools.Call{ID: "c", Name: "ask", Resume: &tools.Resume{Visited: []string{visited}}})
+		require.NoError(t, err)
+		require.JSONEq(t, want, text(t, res))
+	}
+	res, err := ts.Call(t.Context(), tools.Call{ID: "d", Name: "ask"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"action":"cancel"}`, text(t, res), "and in that call alone")
 }
 
 func TestDefaultsThatTheirSchemaForbids(t *testing.T) {
