@@ -20,18 +20,23 @@ import (
 // tamper changes one row behind the back of everybody.
 func (w *world) tamper(text string, args ...any) {
 	w.t.Helper()
+	require.EqualValues(w.t, 1, w.exec(text, args...), text)
+}
+
+func (w *world) exec(text string, args ...any) (rows int64) {
+	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+w.Database()+"?_pragma=busy_timeout(10000)")
 	require.NoError(w.t, err)
 	defer db.Close()
 	result, err := db.ExecContext(w.t.Context(), text, args...)
 	require.NoError(w.t, err, text)
-	n, err := result.RowsAffected()
+	rows, err = result.RowsAffected()
 	require.NoError(w.t, err)
-	require.EqualValues(w.t, 1, n, text)
+	return rows
 }
 
 // Whoever can write to the database, and has no key, moves no token: rows of one person under another's name, ciphertexts
-// in other places, other endpoints, another owner of a slot.
+// in other places, other endpoints, another owner of a slot. A token that does not open is thrown away and asked for anew.
 func TestTamperedRows(t *testing.T) {
 	t.Parallel()
 	evil := newHostile(t)
@@ -56,18 +61,24 @@ func TestTamperedRows(t *testing.T) {
 		require.Equal(t, tokens, w.provider.Counts().Token["refresh_token"], what)
 		w.api.call("POST", r.path("/cancel"), nil, nil)
 	}
+	w.exec(`CREATE TABLE saved AS SELECT * FROM grants`)
+	restore := func() {
+		w.exec(`DELETE FROM grants`)
+		w.exec(`INSERT INTO grants SELECT * FROM saved`)
+	}
 	saved := func(user, column string) string {
-		return w.query(`SELECT hex(`+column+`) FROM grants WHERE usr = ?`, user)[0]
+		return w.query(`SELECT hex(`+column+`) FROM saved WHERE usr = ?`, user)[0]
 	}
 	put := func(user, column, value string) {
 		w.tamper(`UPDATE grants SET `+column+` = unhex(?) WHERE usr = ?`, value, user)
 	}
-	access := map[string]string{"ann": saved("ann", "access"), "ben": saved("ben", "access")}
-	put("ann", "access", access["ben"])
+	put("ann", "access", saved("ben", "access"))
 	refused("ben's token in ann's row", "ann")
+	require.Empty(t, w.query(`SELECT id FROM grants WHERE usr = 'ann'`))
+	restore()
 	put("ann", "access", saved("ann", "refresh"))
 	refused("the refresh token as access token", "ann")
-	put("ann", "access", access["ann"])
+	restore()
 
 	// The whole row of the other, by its columns and then by what it says of itself.
 	body := w.query(`SELECT body FROM grants WHERE usr = 'ben'`)[0]
@@ -75,7 +86,7 @@ func TestTamperedRows(t *testing.T) {
 	refused("ben's row under cid's name", "cid")
 	w.tamper(`UPDATE grants SET body = ? WHERE usr = 'cid'`, strings.Replace(body, `"user":"ben"`, `"user":"cid"`, 1))
 	refused("ben's row with cid as its owner", "cid")
-	w.tamper(`UPDATE grants SET usr = 'ben', body = ? WHERE usr = 'cid'`, body)
+	restore()
 
 	// A token that is due goes to the endpoint that it came from, and nowhere else.
 	due := func(user, body string) {
@@ -88,9 +99,10 @@ func TestTamperedRows(t *testing.T) {
 	due("ann", moved)
 	refused("another token endpoint in a grant", "ann")
 	require.Empty(t, evil.came("POST"))
+	restore()
 	w.tamper(`UPDATE grants SET body = ? WHERE usr = 'ann'`, strings.Replace(ours, w.mcp.URL(), evil.URL, 1))
 	refused("another resource in a grant", "ann")
-	w.tamper(`UPDATE grants SET body = ? WHERE usr = 'ann'`, ours)
+	restore()
 	require.Contains(t, w.finished(w.api.startAs("ann", "assistant", go1)).Answer, "alice", "put right, it works again")
 
 	// A login on its way.
