@@ -93,13 +93,14 @@ func (n Need) Own() []string {
 }
 
 // SameLogin says whether one login at a provider can answer both needs, scopes apart: besides the slot, which two
-// definitions may share, everything that decides where the person and the code are sent is the same.
+// definitions may share, everything that decides where the person and the code are sent is the same: also, where a server
+// is asked once more, which server.
 func (n Need) SameLogin(o Need) bool {
 	provider := n.Provider.Discovered && o.Provider.Discovered ||
 		n.Provider.Discovered == o.Provider.Discovered && n.Provider.TokenEndpoint == o.Provider.TokenEndpoint &&
 			n.Provider.AuthorizationEndpoint == o.Provider.AuthorizationEndpoint
 	return n.Type != TypeInput && n.Type == o.Type && n.Slot == o.Slot && provider &&
-		n.Movable == o.Movable && reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
+		n.Movable == o.Movable && (!n.Movable || n.Server == o.Server) && reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
 }
 
 // RequiredError says that a tool cannot go on before a person has logged in. It starts the wait; it is no failure.

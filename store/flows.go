@@ -63,7 +63,8 @@ func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
 		if err != nil {
 			return err
 		}
-		if r.Status != auth.StatusPending || r.Owner != f.Owner {
+		repinned := r.Need.Provider.Discovered && r.Need.Provider.Issuer != f.Provider.Issuer
+		if r.Status != auth.StatusPending || r.Owner != f.Owner || repinned {
 			return oauth.ErrConflict
 		}
 		var n int

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"tarry/auth"
 	"tarry/auth/oauth"
@@ -36,7 +37,7 @@ func (c *conn) repin(from auth.Slot, to auth.Need) (moved int, err error) {
 	}
 	for _, r := range open {
 		switch {
-		case !r.Need.Movable || r.Owner != from.Owner:
+		case !r.Need.Movable || r.Owner != from.Owner || !sameAnswer(r.Need, to):
 			continue
 		case r.Status == auth.StatusExchanging:
 			return 0, oauth.ErrConflict
@@ -50,6 +51,12 @@ func (c *conn) repin(from auth.Slot, to auth.Need) (moved int, err error) {
 		return 0, oauth.ErrConflict
 	}
 	return moved, c.useCallback(to)
+}
+
+// sameAnswer says whether the server was asked for both needs: another server of the slot, or a definition that gives up
+// other rules, may not get the same answer.
+func sameAnswer(n, asked auth.Need) bool {
+	return n.Server == asked.Server && slices.Equal(n.Relaxed, asked.Relaxed)
 }
 
 // move changes whom a request asks for the login. What was refused of the old provider says nothing about the new one.

@@ -75,6 +75,35 @@ func repinCases() []testCase {
 			require.Len(k, woken, 3)
 			require.Len(k, k.outgoing(), 3)
 		}},
+		{"repin/not what another server or other rules ask for", func(k *kit) {
+			k.ask(k.session(ann, "s"), "", "r", movable(ann, oldIssuer, "read"))
+			for id, change := range map[string]func(*auth.Need){
+				"server":  func(n *auth.Need) { n.Server = "https://mcp.example/other" },
+				"relaxed": func(n *auth.Need) { n.Relaxed = []string{"allow_missing_pkce"} },
+			} {
+				n := movable(ann, oldIssuer, "read")
+				change(&n)
+				k.ask(k.session(ann, id), "", id, n)
+			}
+			moved, err := k.s.Repin(k.ctx, from, to)
+			require.NoError(k, err)
+			require.Equal(k, 1, moved)
+			require.Equal(k, newIssuer, k.request("r").Need.Slot.Issuer)
+			for _, id := range []string{"server", "relaxed"} {
+				require.Equal(k, oldIssuer, k.request(id).Need.Slot.Issuer, id)
+				require.Equal(k, []string{id}, k.behind(id))
+			}
+		}},
+		{"repin/a login that found the old provider does not begin", func(k *kit) {
+			k.ask(k.session(ann, "s"), "", "r", movable(ann, oldIssuer, "read"))
+			f := k.flow("r")
+			f.Provider = k.request("r").Need.Provider
+			_, err := k.s.Repin(k.ctx, from, to)
+			require.NoError(k, err)
+			require.ErrorIs(k, k.s.BeginFlow(k.ctx, f, 8), oauth.ErrConflict)
+			f.Provider = to.Provider
+			require.NoError(k, k.s.BeginFlow(k.ctx, f, 8))
+		}},
 		{"repin/once", func(k *kit) {
 			k.ask(k.session(ann, "s"), "", "r", movable(ann, oldIssuer, "read"))
 			second := k.handle()

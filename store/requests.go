@@ -86,6 +86,14 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event 
 	if err := c.lockSlot(r.Need.Slot); err != nil {
 		return auth.Asked{}, err
 	}
+	// An attempt that was retried may find that something else is missing by now, but it has one request and one event.
+	earlier, err := c.requests(`id = ? AND workflow_id = ?`, r.ID, row.WorkflowID)
+	if err != nil {
+		return auth.Asked{}, err
+	}
+	if len(earlier) > 0 {
+		return c.asked(row, a, r.Call, earlier[0])
+	}
 	slot := r.Need.Slot.ID()
 	same, err := c.requests(`slot = ? AND workflow_id = ? ORDER BY seq`, slot, row.WorkflowID)
 	if err != nil {
@@ -97,9 +105,6 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event 
 			return auth.Request{}, false
 		}
 		return same[i], true
-	}
-	if old, ok := find(func(o auth.Request) bool { return o.ID == r.ID }); ok { // a retried attempt
-		return c.asked(row, a, r.Call, old)
 	}
 	if err := c.release(row, r.Call); err != nil {
 		return auth.Asked{}, err

@@ -18,6 +18,17 @@ import (
 
 func askCases() []testCase {
 	return []testCase{
+		{"ask/an attempt that finds another need waits for what was asked first", func(k *kit) {
+			row := k.session(ann, "s")
+			first := k.ask(row, "", "r", need(ann, "read"))
+			k.login("r", "read")
+			// The worker died before it could say so, and in the next attempt the server wants a form.
+			n := auth.Need{Type: auth.TypeInput, Slot: auth.InputSlot(ann, "https://mcp.example", "c"), Input: []byte("sealed")}
+			again := k.ask(row, "", "r", n)
+			require.Equal(k, first.Event, again.Event)
+			require.Equal(k, "mcp", again.Request.Need.Type)
+			require.Equal(k, auth.StatusGranted, again.Request.Status, "the run hears of it and makes its call again")
+		}},
 		{"ask/a new request, its event and the mark on the call are one", func(k *kit) {
 			row := k.session(ann, "s")
 			k.calls(row, theRun, "m", nil, "c1")
