@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/auth/inputs"
 	"tarry/tools"
 	"tarry/tools/function"
 	"tarry/wire"
@@ -136,4 +138,22 @@ func TestFormThatCannotBeShown(t *testing.T) {
 			require.Contains(t, w.response(out.Event)["error"], "a form that cannot be shown")
 		})
 	}
+}
+
+// An answer that comes after the deadline changes nothing, and says so.
+func TestLateInput(t *testing.T) {
+	t.Parallel()
+	var heard []*tools.Resume
+	node := llm("a", functions("t")...)
+	node.Wait.Deadline = time.Nanosecond
+	w := newWorld(t, node, curious(t, false, &heard))
+	call := w.calls("t").Calls[0]
+	out := must[wire.ToolResult](w, wire.ToolPrefix+call.Tool, "t1", wire.ToolInput{Call: call.ID})
+	r, err := w.inputs.Answer(t.Context(), everybody, out.Request, map[string]auth.InputAnswer{"pay": {Action: auth.InputAccept}})
+	require.ErrorIs(t, err, inputs.ErrClosed)
+	require.Equal(t, auth.StatusExpired, r.Status)
+	r, err = w.store.Request(t.Context(), out.Request, everybody)
+	require.NoError(t, err)
+	require.Equal(t, auth.StatusPending, r.Status, "the run closes it")
+	require.Empty(t, r.Need.Answer)
 }

@@ -126,6 +126,9 @@ func (s *Service) Answer(ctx context.Context, access auth.Access, id string, ans
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("answer: %w", err)
+	case r.Status == auth.StatusPending: // the deadline is over, and the run has not closed it yet
+		r.Status = auth.StatusExpired
+		return r, ErrClosed
 	case before != auth.StatusPending || r.Status != status:
 		return r, ErrClosed
 	}

@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,21 @@ func TestInputPage(t *testing.T) {
 	}
 	require.Contains(t, a.body, "Pay &lt;b&gt;now&lt;/b&gt;\uFFFD", "a server's text is text")
 	require.NotContains(t, a.body, "<script")
+}
+
+// What a host belongs to stands at its end, and an address must not change how it reads.
+func TestHostsAreShownWhole(t *testing.T) {
+	t.Parallel()
+	long := "accounts.bank.example." + strings.Repeat(strings.Repeat("a", 50)+".", 4) + "evil.example"
+	h := asksInput(t)
+	h.page.ServerHost = long
+	h.page.Inputs[0].Host, h.page.Inputs[0].URL = long, "https://"+long+"/\u202egnp.x"
+	a := h.get(t, "/connect?request=adk-r1")
+	require.GreaterOrEqual(t, strings.Count(a.body, "<bdi>"+long+"</bdi>"), 3)
+	require.Contains(t, a.body, "<code>https://"+long+"/\uFFFDgnp.x</code>")
+
+	h.page.Input, h.page.ProviderHost = false, long
+	require.Contains(t, h.get(t, "/connect?request=adk-r1").body, "<bdi>"+long+"</bdi>")
 }
 
 func answerForm(t *testing.T, a answer, more string) url.Values {

@@ -42,7 +42,7 @@ type view struct {
 }
 
 func parsePages() (*template.Template, error) {
-	pages, err := template.New("").Funcs(template.FuncMap{"plain": plain, "long": long, "date": date, "iso": iso}).ParseFS(pageFiles, "pages/*.html")
+	pages, err := template.New("").Funcs(template.FuncMap{"plain": plain, "long": long, "host": host, "date": date, "iso": iso}).ParseFS(pageFiles, "pages/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
@@ -108,6 +108,11 @@ func plain(s string) string { return clean(s, maxShown) }
 const maxLong = 4 << 10
 
 func long(s string) string { return clean(s, maxLong) }
+
+// maxHost is more than a name in the DNS with a port can have, in bytes: of a host, the end says whose it is.
+const maxHost = 300
+
+func host(s string) string { return clean(s, maxHost) }
 
 func clean(s string, limit int) string {
 	s = strings.ToValidUTF8(s, string(unicode.ReplacementChar))

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -185,6 +186,10 @@ func badURL(raw string, loopback bool) string {
 		return fmt.Sprintf("its scheme is %q, not https", cut(u.Scheme, 32))
 	case u.Opaque != "" || u.Hostname() == "":
 		return "it has no host"
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }):
+		return "its host is not written in ASCII (Punycode), so a browser may read it otherwise"
+	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }):
+		return "it has invisible characters"
 	case u.User != nil:
 		return "it has user information before the host, which hides where it leads"
 	case u.Scheme == "http" && (!loopback || !isLoopback(u.Hostname())):
