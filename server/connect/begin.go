@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"tarry/auth"
 	"tarry/server/signin"
 	"tarry/server/web"
 )
@@ -25,7 +26,11 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 	}
 	caller := signin.FromContext(r.Context())
 	back := h.allowedReturn(r.PostForm)
-	started, err := h.logins.Begin(r.Context(), caller.Access(), id)
+	var started Started
+	err := h.unmoved(r, caller.Access(), id)
+	if err == nil {
+		started, err = h.logins.Begin(r.Context(), caller.Access(), id)
+	}
 	switch {
 	case errors.Is(err, ErrFinished), errors.Is(err, ErrMoved):
 		// The page says how it ended, or sends the popup back; or it shows the new provider.
@@ -58,6 +63,20 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 	web.PageHeaders(w.Header(), false)
 	w.Header().Set("Location", started.RedirectURL)
 	w.WriteHeader(http.StatusSeeOther)
+}
+
+// unmoved compares the provider that the page showed with today's: another window may have begun the login and found that
+// the server names another one by now, and nobody has seen that here.
+func (h *Handler) unmoved(r *http.Request, access auth.Access, id string) error {
+	shown, once := single(r.PostForm, "provider")
+	if once && shown == "" { // a page of an earlier version
+		return nil
+	}
+	page, err := h.logins.Page(r.Context(), access, id)
+	if err == nil && page.Status.Open() && (!once || host(page.ProviderHost) != shown) {
+		return ErrMoved
+	}
+	return err //nolint:wrapcheck // one of the pages' errors
 }
 
 // form reads a form of ours and returns the request that it is about; false when it is not from a page that this browser

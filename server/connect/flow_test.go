@@ -165,6 +165,21 @@ func TestBeginAtAProviderThatMoved(t *testing.T) {
 	require.NotContains(t, h.get(t, "/connect?request=adk-r1").body, "another place to log in")
 }
 
+// Another window has moved the login meanwhile; this one has shown the old provider only.
+func TestProviderThatThePageDidNotShow(t *testing.T) {
+	t.Parallel()
+	h := serve(t, false, nil)
+	page := h.get(t, "/connect?request=adk-r1")
+	form := url.Values{"request": {"adk-r1"}, "csrf": {page.field("csrf")}, "provider": {page.field("provider")}}
+	h.page.ProviderHost = "evil.example"
+	a := h.post(t, "/connect", form, nil)
+	require.Equal(t, http.StatusSeeOther, a.StatusCode)
+	require.Equal(t, h.url+"/connect?request=adk-r1&moved=1", a.Header.Get("Location"))
+	require.Zero(t, h.begun)
+	form.Set("provider", h.get(t, "/connect?request=adk-r1&moved=1").field("provider"))
+	require.Equal(t, providerURL, h.post(t, "/connect", form, nil).Header.Get("Location"))
+}
+
 func TestCallbackOutcomes(t *testing.T) {
 	t.Parallel()
 	open := connect.Result{Outcome: auth.StatusPending, RequestID: "adk-r1"}
