@@ -35,7 +35,7 @@ CGO := $(if $(CC_FOUND),1,0)
 say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-main test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
+.PHONY: help build demo test test-main test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
 	lint-examples lint-workflows cross interop conformance soak clean race-possible
 
 help: ## list the targets
@@ -56,7 +56,7 @@ build: ## build bin/devserver, worker, server and starter
 demo: build ## tell the whole story: a login that outlives every process (MODEL=gemini/… or openai/… for a real model)
 	@if [ -t 0 ]; then bin/starter demo $(DEMO_FLAGS); else bin/starter demo --auto $(DEMO_FLAGS); fi
 
-test: build race-possible test-main test-devserver test-examples ## run every test but those of `make soak`
+test: build race-possible test-main test-logins test-devserver test-examples ## run every test but those of `make soak`
 	@$(call say,all tests passed)
 
 race-possible:
@@ -66,6 +66,10 @@ race-possible:
 test-main: build race-possible ## run the main module's tests, documentation checks included
 	@$(call say,go test $(RACE) ./...)
 	@CGO_ENABLED=$(CGO) go test $(RACE) -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+
+test-logins: build ## land a thousand logins before, during and after the wait; without the race detector, which the rest has
+	@$(call say,a thousand logins)
+	@go test -count=1 -timeout $(TEST_TIMEOUT) -run TestThousandLoginsInOneProcess ./e2e
 
 test-devserver: build ## run the tests of the Temporal dev server
 	@$(call say,devserver: go test ./...)
