@@ -53,6 +53,17 @@ func withoutConnect(def *agent.MCPToolset, found []tools.Declaration) []tools.De
 	return slices.DeleteFunc(found, func(d tools.Declaration) bool { return d.Name == connectTool(def) })
 }
 
+// takesConnect says whether a tool of def has the name by which a model connects another toolset of the agent: a server
+// must not get calls that were meant to bring a login about.
+func takesConnect(node *agent.Agent, def *agent.MCPToolset, name string) bool {
+	if def.Lazy && name == connectTool(def) {
+		return false
+	}
+	return slices.ContainsFunc(node.Tools, func(t agent.Tool) bool {
+		return t.MCP != nil && t.MCP.Lazy && t.MCP.Name != def.Name && connectTool(t.MCP) == publicName(name)
+	})
+}
+
 // connect lists the toolset on behalf of a call.
 func (a *Activities) connect(ctx context.Context, t *attempt, def *agent.MCPToolset, toolset tools.Toolset, scrub *auth.Scrubber) (tools.Result, error) {
 	found, err := toolset.List(ctx)

@@ -159,6 +159,10 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 				notes = append(notes, "The tools of "+tool.MCP.Name+" are not available: their server cannot be reached.")
 			}
 			for _, d := range l.Tools {
+				if takesConnect(node, tool.MCP, d.Name) {
+					a.Slog.WarnContext(ctx, "tool has the name of the one that connects another toolset, and is hidden", "tool", d.Name, "toolset", tool.MCP.Name, "agent", node.Name)
+					continue
+				}
 				add(tool.MCP.Name, d.Name, d)
 			}
 		}

@@ -119,9 +119,16 @@ func (v *validator) llm(a *Agent, model string) {
 		v.add(a, "include_contents", `%q is neither "default" nor "none"`, a.IncludeContents)
 	}
 	v.generation(a)
-	declared := map[string]bool{}
+	declared, connects := map[string]bool{}, map[string]bool{}
 	for i, tool := range a.Tools {
 		v.tool(a, i, tool)
+		if m := tool.MCP; m != nil && m.Lazy {
+			prefix := cmp.Or(m.NamePrefix, m.Name)
+			if connects[prefix] {
+				v.add(a, fmt.Sprintf("tools[%d].tool_name_prefix", i), "%q is that of another lazy toolset, and %s_connect can connect one only", prefix, prefix)
+			}
+			connects[prefix] = true
+		}
 		if name := tool.Builtin + tool.Function; name != "" {
 			if declared[name] {
 				v.add(a, fmt.Sprintf("tools[%d]", i), "%s is there twice; remove one", name)

@@ -73,7 +73,11 @@ func TestValidate(t *testing.T) {
 		"reserved":      {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: agent.RequestCredential}} }, `agent "planner": tools[0]: "adk_request_credential" is a reserved name`},
 		"twice":         {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: "f"}, {Function: "f"}} }, `agent "planner": tools[1]: f is there twice; remove one`},
 
-		"toolset name":      {func(d *agent.Definition) { tools(d).Name = "A.b" }, `agent "planner": tools[0]: toolset name "A.b" must be lower case letters, digits and underscores`},
+		"toolset name": {func(d *agent.Definition) { tools(d).Name = "A.b" }, `agent "planner": tools[0]: toolset name "A.b" must be lower case letters, digits and underscores`},
+		"same connect tool": {func(d *agent.Definition) {
+			tools(d).Lazy = true
+			llm(d).Tools = append(llm(d).Tools, agent.Tool{MCP: &agent.MCPToolset{Name: "y", NamePrefix: "tickets", Lazy: true, Transport: agent.TransportStdio, Command: "server"}})
+		}, `agent "planner": tools[1].tool_name_prefix: "tickets" is that of another lazy toolset, and tickets_connect can connect one only`},
 		"same toolset":      {func(d *agent.Definition) { llm(d).Tools = append(llm(d).Tools, llm(d).Tools[0]) }, `agent "planner": tools[1]: toolset name "tickets" is used twice`},
 		"prefix":            {func(d *agent.Definition) { tools(d).NamePrefix = "a b" }, `agent "planner": tools[0].tool_name_prefix: "a b" must be letters, digits, underscores and dashes, at most 32, and no reserved name`},
 		"timeouts":          {func(d *agent.Definition) { tools(d).Timeout, tools(d).ReadTimeout = -1, -1 }, "agent \"planner\": tools[0].timeout: -1ns is negative; leave it out for the default\nagent \"planner\": tools[0].sse_read_timeout: -1ns is negative; leave it out for the default"},
