@@ -46,6 +46,8 @@ type Asked struct {
 	Denied bool `json:"denied,omitempty"`
 	// Input says that a server wants something else of the person than a login.
 	Input bool `json:"input,omitempty"`
+	// Confirmation says that a person is to approve the call before it runs.
+	Confirmation bool `json:"confirmation,omitempty"`
 }
 
 // ModelInput is the input of [ActivityCallModel].

@@ -33,6 +33,7 @@ func TestPermanentNames(t *testing.T) {
 
 		string(wire.ModeJob): "job", string(wire.ModeChat): "chat",
 		string(wire.StateRunning): "running", string(wire.StateWaitingCredential): "waiting_credential", string(wire.StateIdle): "idle",
+		string(wire.StateWaitingInput): "waiting_input", string(wire.StateWaitingConfirmation): "waiting_confirmation",
 		string(wire.OutcomeGranted): "granted", string(wire.OutcomeDenied): "denied", string(wire.OutcomeExpired): "expired",
 		string(wire.OutcomeAnswered): "answered", string(wire.OutcomeCancelled): "cancelled",
 		wire.ReasonFailed: "failed", wire.ReasonRefused: "refused", wire.EndDone: "done", wire.EndLimit: "limit",

@@ -38,7 +38,9 @@ const (
 	StateWaitingCredential State = "waiting_credential"
 	// StateWaitingInput: servers want something of the person, and no login is waited for.
 	StateWaitingInput State = "waiting_input"
-	StateIdle         State = "idle"
+	// StateWaitingConfirmation: calls wait for a person's approval, and no login is waited for.
+	StateWaitingConfirmation State = "waiting_confirmation"
+	StateIdle                State = "idle"
 )
 
 // Status answers [QueryStatus].

@@ -13,7 +13,8 @@ import (
 // down.
 const maxAsked = 3
 
-// maxInputs bounds how often one call may ask for something else: a form may have several steps.
+// maxInputs bounds how often one call may ask for something else: a form may have several steps, and a tool may ask for
+// several approvals.
 const maxInputs = 10
 
 type batchResult struct{ escalate, final bool }
@@ -81,7 +82,7 @@ func (s *session) call(ctx workflow.Context, c wire.Call) (wire.ToolResult, erro
 			return out, nil
 		case asked >= maxAsked || inputs >= maxInputs:
 			return s.settle(ctx, c, out.Request, wire.ReasonRefused)
-		case out.Input:
+		case out.Input, out.Confirmation:
 			inputs++
 		default:
 			asked++

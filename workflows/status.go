@@ -40,6 +40,8 @@ func (s *session) details() string {
 		return fmt.Sprintf("Waiting for a person to log in, so that agent %s can go on. Nothing runs meanwhile.", s.agent)
 	case wire.StateWaitingInput:
 		return fmt.Sprintf("Waiting for a person to do what the server of a tool asks for, so that agent %s can go on. Nothing runs meanwhile.", s.agent)
+	case wire.StateWaitingConfirmation:
+		return fmt.Sprintf("Waiting for a person to approve a call of agent %s. Nothing runs meanwhile.", s.agent)
 	case wire.StateRunning:
 		return "Running."
 	default:

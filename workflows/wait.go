@@ -67,9 +67,13 @@ func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, e
 	answer := s.waits.future(ctx, asked.Request)
 	s.branch.waiting++
 	defer func() { s.branch.waiting-- }()
-	if asked.Input {
+	switch {
+	case asked.Input:
 		s.branch.inputs++
 		defer func() { s.branch.inputs-- }()
+	case asked.Confirmation:
+		s.branch.confirm++
+		defer func() { s.branch.confirm-- }()
 	}
 	if !answer.IsReady() {
 		s.log.Info("waiting for a person", "request_id", asked.Request, "input", asked.Input)

@@ -314,3 +314,37 @@ func TestConnectedToolset(t *testing.T) {
 	require.Contains(t, w.input("model a", 2), `"lists":["list-late"]`)
 	require.Equal(t, 1, w.count("list m"))
 }
+
+// An approval is waited for like a login, and a login beside it is what is shown. One call may ask several times.
+func TestWaitForConfirmation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"b", "c", "d"}}
+	w.tools["b"], w.tools["c"] = asksInput(1), asks("rc", never)
+	w.tools["d"] = func(_ context.Context, try int, in wire.ToolInput) wire.ToolResult {
+		if try > 2 {
+			return wire.ToolResult{Event: "re-" + in.Call}
+		}
+		request := fmt.Sprintf("rd%d", try)
+		return wire.ToolResult{Asked: wire.Asked{Request: request, Asking: "ask-" + request, Confirmation: true}}
+	}
+	w.after(time.Hour, func() {
+		require.Equal(w.t, wire.StateWaitingCredential, w.status().State)
+		w.resolve("rc", wire.OutcomeGranted)
+	})
+	w.after(2*time.Hour, func() {
+		require.Equal(w.t, wire.StateWaitingConfirmation, w.status().State)
+		w.resolve("rd1", wire.OutcomeGranted)
+	})
+	w.after(3*time.Hour, func() {
+		require.Equal(w.t, []string{"i1", "rd2"}, w.status().Requests)
+		w.resolve("rd2", wire.OutcomeGranted)
+	})
+	w.after(4*time.Hour, func() {
+		require.Equal(w.t, wire.StateWaitingInput, w.status().State)
+		w.resolve("i1", wire.OutcomeGranted)
+	})
+	w.ends(input(wire.ModeJob, llm("a")))
+	require.Equal(t, 3, w.count("tool d"))
+	require.Equal(t, 2, w.count("mirror waiting_confirmation"))
+}
