@@ -60,7 +60,7 @@ func (s *Service) Check(q auth.Question) error {
 			continue
 		}
 		if _, err := form.Fields(in.Schema); err != nil {
-			return err
+			return fmt.Errorf("check question: %w", err)
 		}
 	}
 	return nil

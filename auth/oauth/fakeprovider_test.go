@@ -48,6 +48,7 @@ type provider struct {
 	resource    string   // what the MCP server calls itself, instead of its URL
 	servers     []string // of the resource, instead of the provider itself
 	hide        bool     // the resource's metadata cannot be read
+	hang        bool     // nor is there an answer
 	metadataAt  string   // where the resource's metadata is, instead of its well-known place
 	// before runs in a token request, before it is answered; it may block.
 	before func(form url.Values)
@@ -98,6 +99,10 @@ func (p *provider) wellKnown(w http.ResponseWriter, r *http.Request) {
 	p.gets = append(p.gets, r.URL.Path)
 	var doc map[string]any
 	switch {
+	case p.hang && strings.Contains(r.URL.Path, "resource"):
+		p.mu.Unlock()
+		<-r.Context().Done()
+		p.mu.Lock()
 	case p.hide && strings.Contains(r.URL.Path, "resource"):
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return

@@ -155,6 +155,11 @@ func (m *memoryStore) Repin(_ context.Context, from auth.Slot, to auth.Need) (n 
 		if r.Status == auth.StatusPending && r.Need.Slot == from && r.Need.Movable {
 			r.Need.Slot, r.Need.Provider, r.Need.Client, r.Need.Refused = to.Slot, to.Provider, to.Client, 0
 			n++
+			for _, f := range m.flows {
+				if f.Request == r.ID {
+					f.Status = oauth.FlowSpent
+				}
+			}
 		}
 	}
 	if n == 0 {

@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -112,4 +113,44 @@ func TestProviderThatCannotBeUsedAfterAMove(t *testing.T) {
 	_, err := w.service.Begin(t.Context(), only(ann), "R")
 	require.ErrorIs(t, err, auth.ErrMisconfigured)
 	require.ErrorContains(t, err, "client_id")
+}
+
+// A person does not wait for a server that does not answer.
+func TestSecondLookThatHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("R", w.needOf(w.mcpWant()))
+	w.provider.set(func(p *provider) { p.hang = true })
+	began := time.Now()
+	_, err := w.service.Begin(t.Context(), only(ann), "R")
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), 8*time.Second)
+	require.Contains(t, w.logs.String(), "provider not looked up again")
+}
+
+// A server that changes its mind all the time gets nobody anywhere that was not shown, and answers of logins that were
+// begun before are not exchanged.
+func TestProviderThatFlips(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("R", w.needOf(w.mcpWant()))
+	other := newProvider(t)
+	begun := w.callback("R")
+	for i := range 3 {
+		for _, servers := range [][]string{{other.URL}, {w.provider.URL}} {
+			w.provider.set(func(p *provider) { p.servers = servers })
+			_, err := w.service.Begin(t.Context(), only(ann), "R")
+			require.ErrorIs(t, err, oauth.ErrMoved, i)
+			page, err := w.service.Page(t.Context(), only(ann), "R")
+			require.NoError(t, err)
+			require.Equal(t, discovery.Host(servers[0]), page.ProviderHost)
+		}
+	}
+	_, err := w.service.Complete(t.Context(), only(ann), begun)
+	require.Error(t, err)
+	require.Empty(t, w.provider.tokenRequests())
+	require.Empty(t, other.tokenRequests())
+	out, err := w.service.Complete(t.Context(), only(ann), w.callback("R"))
+	require.NoError(t, err)
+	require.Equal(t, auth.StatusGranted, out.Outcome)
 }
