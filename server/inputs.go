@@ -58,14 +58,8 @@ func inputOf(i int, in auth.Input) (connect.Input, error) {
 		return out, fmt.Errorf("form: %w", err)
 	}
 	for _, f := range fields {
-		shown := connect.Field{
-			Name: connect.ControlName(i, f.Name), Title: f.Title, Description: f.Description, Kind: f.Kind, Required: f.Required,
-			Value: f.Value, Checked: f.Checked,
-		}
-		for _, o := range f.Options {
-			shown.Options = append(shown.Options, connect.Option(o))
-		}
-		out.Fields = append(out.Fields, shown)
+		f.Name = connect.ControlName(i, f.Name)
+		out.Fields = append(out.Fields, f)
 	}
 	return out, nil
 }

@@ -91,3 +91,12 @@ func read(f *Field, values []string) (value any, ok bool, problem string) {
 	}
 	return text, true, ""
 }
+
+// Refill puts in what was filled in, in place of the default.
+func (f *Field) Refill(values []string) {
+	f.Value, f.Checked = "", len(values) > 0
+	if len(values) > 0 {
+		f.Value = values[0]
+	}
+	f.choose(values...)
+}

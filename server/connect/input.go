@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"tarry/internal/form"
 	"tarry/server/signin"
 )
 
@@ -16,27 +17,8 @@ type Input struct {
 	URL     string
 	Host    string
 	Unusual bool
-	Fields  []Field
-}
-
-// Field of a form.
-type Field struct {
-	// Name is the name of the form's control, unique on the page.
-	Name        string
-	Title       string
-	Description string
-	// Kind is an HTML input type, or "select" or "multiple".
-	Kind     string
-	Required bool
-	Value    string
-	Checked  bool
-	Options  []Option
-}
-
-// Option of a select or multiple.
-type Option struct {
-	Value, Label string
-	Selected     bool
+	// Fields have names that are unique on the page; see [ControlName].
+	Fields []form.Field
 }
 
 // Answer is what the person did.
@@ -95,25 +77,12 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 	}
 	for _, in := range page.Inputs {
 		for i := range in.Fields {
-			in.Fields[i].refill(r.PostForm[in.Fields[i].Name])
+			in.Fields[i].Refill(r.PostForm[in.Fields[i].Name])
 		}
 	}
 	v := h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, wrong)
 	v.status = http.StatusUnprocessableEntity
 	h.show(w, r, v)
-}
-
-func (f *Field) refill(values []string) {
-	f.Value, f.Checked = "", len(values) > 0
-	if len(values) > 0 {
-		f.Value = values[0]
-	}
-	for i := range f.Options {
-		f.Options[i].Selected = false
-		for _, v := range values {
-			f.Options[i].Selected = f.Options[i].Selected || f.Options[i].Value == v
-		}
-	}
 }
 
 func (h *Handler) inputs(page Page, token, back string, wrong *FormError) view {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/auth"
+	"tarry/internal/form"
 	"tarry/server/connect"
 )
 
@@ -19,10 +20,10 @@ func asksInput(t *testing.T) *harness {
 	h.page.Input, h.page.ProviderHost = true, ""
 	h.page.Inputs = []connect.Input{
 		{Message: "Pay <b>now</b>\u202e", URL: "https://xn--pypal-4ve.example/confirm?t=1&u=2", Host: "xn--pypal-4ve.example", Unusual: true},
-		{Fields: []connect.Field{
+		{Fields: []form.Field{
 			{Name: "field-1-name", Title: "Your name", Kind: "text", Required: true, Value: `"Ann"`},
 			{Name: "field-1-ok", Title: "All right?", Kind: "checkbox", Checked: true},
-			{Name: "field-1-size", Title: "Size", Kind: "select", Options: []connect.Option{{Value: "s", Label: "Small"}, {Value: "m", Label: "Medium", Selected: true}}},
+			{Name: "field-1-size", Title: "Size", Kind: "select", Options: []form.Option{{Value: "s", Label: "Small"}, {Value: "m", Label: "Medium", Selected: true}}},
 		}},
 	}
 	h.result = connect.Result{Outcome: auth.StatusGranted, RequestID: "adk-r1", App: "planner", Correlator: "corr", Input: true}
