@@ -17,6 +17,7 @@ import (
 
 // appToken is [broker.Token] for a credential of the app itself (RFC 6749 section 4.4): nobody is asked.
 func (b *broker) appToken(ctx context.Context, t target, want auth.Want) (auth.AccessToken, error) {
+	want = unasked(want)
 	usable, _, err := b.find(ctx, t, want)
 	if err != nil {
 		return auth.AccessToken{}, err
@@ -36,6 +37,15 @@ func (b *broker) appToken(ctx context.Context, t target, want auth.Want) (auth.A
 	return b.reveal(ctx, *usable, want)
 }
 
+// unasked limits a credential that no person is asked for to the scopes that its definition names, if it names any: there
+// is nobody to refuse what the server wants beyond.
+func unasked(want auth.Want) auth.Want {
+	if len(want.Auth.MaxScopes) == 0 {
+		want.Auth.MaxScopes = want.Auth.Scopes
+	}
+	return want
+}
+
 // due says whether the tokens are to be replaced before they are used.
 func due(g Grant) bool { return !g.Expires.IsZero() && g.Left() <= ahead(g) }
 
@@ -45,6 +55,7 @@ var errSilent = errors.New("oauth: discovery")
 // appRefused is [broker.Challenged] for such a credential: one new token, and no more. Whoever would be asked could do
 // nothing about it.
 func (b *broker) appRefused(ctx context.Context, m *memory, t target, want auth.Want, c auth.Challenge) error {
+	want = unasked(want)
 	known := want
 	known.Auth.Scopes, known.Refused = nil, 0
 	usable, prior, err := b.find(ctx, t, known)

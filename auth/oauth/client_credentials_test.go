@@ -256,6 +256,27 @@ func TestAppTokenForMoreScopes(t *testing.T) {
 	require.ErrorIs(t, w.broker().Challenged(t.Context(), want, auth.Challenge{Status: 403, Used: next.Version}), oauth.ErrForbidden)
 }
 
+// Nobody is asked, so nobody could refuse: a server gets no scopes beyond those of the definition.
+func TestAppTokenKeepsToItsScopes(t *testing.T) {
+	t.Parallel()
+	for name, wantOf := range appWants() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			want := wantOf(w)
+			want.Auth.Scopes = []string{"read"}
+			token, err := w.broker().Token(t.Context(), want)
+			require.NoError(t, err)
+			require.Equal(t, []string{"read"}, token.Scopes)
+			err = w.broker().Challenged(t.Context(), want, auth.Challenge{Status: 403, Used: token.Version, WWWAuthenticate: []string{`Bearer error="insufficient_scope", scope="admin"`}})
+			require.ErrorIs(t, err, oauth.ErrScopeLimit)
+			for _, form := range w.provider.tokenRequests() {
+				require.Equal(t, "read", form.Get("scope"))
+			}
+		})
+	}
+}
+
 // The server's documents may say nothing before it is asked.
 func TestAppTokenAfterAChallenge(t *testing.T) {
 	t.Parallel()
