@@ -153,6 +153,33 @@ func TestInstructionAndOutputKey(t *testing.T) {
 	require.Contains(t, asked.Contents[1].Parts[1].Text, "[a] said: step 1")
 }
 
+// A static instruction goes out as it is; the other one, with state, then stands before the person's last words.
+func TestGlobalAndStaticInstruction(t *testing.T) {
+	t.Parallel()
+	a := llm("a", functions("f")...)
+	a.Instruction, a.StaticInstruction = "Topic: {topic}.", `Answer as {"a": 1}, {topic}.`
+	w := newWorld(t, &agent.Agent{Name: "root", Kind: agent.KindSequential, GlobalInstruction: "All about {topic}.", SubAgents: []*agent.Agent{a}},
+		tool(t, "f", func(context.Context, map[string]any) (string, error) { return "", nil }))
+	w.state(map[string]any{"topic": "cats"})
+	took := w.says("hello")
+	var asked *models.Request
+	w.model = func(_ context.Context, r *models.Request) (*models.Response, error) {
+		asked = r
+		return calling("nonesuch"), nil
+	}
+	out := must[wire.ModelResult](w, wire.ActivityCallModel, "m1", wire.ModelInput{Agent: "a", Heads: []string{took.Event}})
+	require.Equal(t, "All about cats.\n\nAnswer as {\"a\": 1}, {topic}.\n\nYou are an agent. Your internal name is \"a\".", asked.Config.SystemInstruction.Parts[0].Text)
+	require.Len(t, asked.Contents, 2)
+	require.Equal(t, "Topic: cats.", asked.Contents[0].Parts[0].Text)
+	require.Equal(t, genai.RoleUser, asked.Contents[0].Role)
+	require.Equal(t, "hello", asked.Contents[1].Parts[0].Text)
+
+	must[wire.ModelResult](w, wire.ActivityCallModel, "m2", wire.ModelInput{Agent: "a", Heads: []string{out.Calls[0].Answer}})
+	require.Len(t, asked.Contents, 4, "behind the result of a call it is the last that is said")
+	require.NotNil(t, asked.Contents[2].Parts[0].FunctionResponse)
+	require.Equal(t, "Topic: cats.", asked.Contents[3].Parts[0].Text)
+}
+
 // A template that names a missing key ends the invocation with an event that a person can read.
 func TestMissingKey(t *testing.T) {
 	t.Parallel()

@@ -69,9 +69,12 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	if err != nil {
 		return out, err
 	}
-	system, err := instruction(node, state)
+	system, said, err := instructions(t.def, node, state)
 	if err != nil {
 		return out, &turnError{err.Error()}
+	}
+	if said != "" {
+		out.request.Contents = beforeUser(contents, genai.NewContentFromText(said, genai.RoleUser))
 	}
 	notes, err := a.offer(ctx, t, node, in.Lists, &out)
 	if err != nil {
@@ -87,31 +90,6 @@ func (a *Activities) state(ctx context.Context, t *attempt, view []*session.Reco
 		return nil, a.failed(ctx, "read state", err)
 	}
 	return session.Fold(t.row.Initial, scoped, view, invocation), nil
-}
-
-// instruction is ADK's: the agent's own, then who it is.
-func instruction(node *agent.Agent, state map[string]any) ([]string, error) {
-	text, err := agent.Render(node.Instruction, func(key string) (string, bool) {
-		value, ok := state[key]
-		if !ok || value == nil {
-			return "", ok
-		}
-		if s, isText := value.(string); isText {
-			return s, true
-		}
-		return string(encode(value)), true
-	})
-	if err != nil {
-		return nil, fmt.Errorf("agent %s: %w", node.Name, err)
-	}
-	identity := fmt.Sprintf("You are an agent. Your internal name is %q.", node.Name)
-	if node.Description != "" {
-		identity += fmt.Sprintf(" The description about you is %q.", node.Description)
-	}
-	if text == "" {
-		return []string{identity}, nil
-	}
-	return []string{text, identity}, nil
 }
 
 // offer fills in the tools, and returns what the model must know about those that are missing.

@@ -198,6 +198,14 @@ func (w *world) event(id string) *session.Record {
 	return found[0]
 }
 
+// state replaces the session by a new one that begins with state.
+func (w *world) state(initial map[string]any) {
+	w.t.Helper()
+	require.NoError(w.t, w.store.Delete(w.t.Context(), w.row.Owner, w.row.ID))
+	w.row.Initial = initial
+	require.NoError(w.t, w.store.Create(w.t.Context(), w.row))
+}
+
 // says posts a message and takes it.
 func (w *world) says(text string) wire.TakeResult {
 	w.t.Helper()

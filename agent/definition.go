@@ -32,6 +32,12 @@ type Agent struct {
 	Model string `json:"model,omitempty"`
 	// Instruction is a template: {key} is replaced by session state, {key?} by state or nothing.
 	Instruction string `json:"instruction,omitempty"`
+	// GlobalInstruction is a template that comes before the instruction of every agent of the tree. Only the root has it,
+	// of whatever kind it is.
+	GlobalInstruction string `json:"global_instruction,omitempty"`
+	// StaticInstruction is sent as it is, without state. Where it is set, it takes the place of Instruction, which moves
+	// into the conversation: what comes first in a request stays the same, and providers can cache it.
+	StaticInstruction string `json:"static_instruction,omitempty"`
 	// OutputKey names the state key that receives the agent's final text. Empty means none.
 	OutputKey string `json:"output_key,omitempty"`
 	// IncludeContents is "default" (or empty) or "none": whether earlier invocations are shown to the model.

@@ -51,6 +51,11 @@ func TemplateKeys(template string) []string {
 	return keys
 }
 
+// artifact finds a placeholder for an artifact in a template; empty if there is none.
+func artifact(template string) string {
+	return regexp.MustCompile(`\{+\s*artifact\.[^{}]*\}+`).FindString(template)
+}
+
 func stateKey(name string) bool {
 	if scope, rest, scoped := strings.Cut(name, ":"); scoped && (scope == "app" || scope == "user" || scope == "temp") {
 		name = rest

@@ -70,6 +70,11 @@ func (v *validator) agent(a *Agent, place, model string, depth int) {
 	if a.Model != "" {
 		model = a.Model
 	}
+	if a.GlobalInstruction != "" && depth > 0 {
+		v.add(a, "global_instruction", "only the root agent has it; move it there, or into instruction")
+	}
+	v.template(a, "global_instruction", a.GlobalInstruction)
+	v.template(a, "instruction", a.Instruction)
 	if a.Wait.Deadline < 0 {
 		v.add(a, "credential_deadline", "%s is negative; use 0 for no deadline", a.Wait.Deadline)
 	}
@@ -138,6 +143,12 @@ func (v *validator) llm(a *Agent, model string) {
 	}
 }
 
+func (v *validator) template(a *Agent, field, text string) {
+	if artifact(text) != "" {
+		v.add(a, field, "{artifact.…} is known to ADK, not yet to Tarry; remove it")
+	}
+}
+
 func (v *validator) composite(a *Agent) {
 	if len(a.SubAgents) == 0 {
 		v.add(a, "sub_agents", "a %s needs at least one", a.Kind)
@@ -155,6 +166,7 @@ func (v *validator) composite(a *Agent) {
 		name string
 		set  bool
 	}{
+		{"static_instruction", a.StaticInstruction != ""},
 		{"output_key", a.OutputKey != ""},
 		{"include_contents", a.IncludeContents != ""},
 		{"generate_content_config", len(a.GenerateContentConfig) > 0},

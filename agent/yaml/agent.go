@@ -12,7 +12,7 @@ const classPrefix = "google.adk.agents."
 
 func agentKeys() []string {
 	return []string{
-		"agent_class", "name", "description", "model", "instruction", "tools", "sub_agents", "max_iterations",
+		"agent_class", "name", "description", "model", "instruction", "global_instruction", "static_instruction", "tools", "sub_agents", "max_iterations",
 		"output_key", "include_contents", "generate_content_config", "tarry",
 	}
 }
@@ -21,8 +21,6 @@ func agentKeys() []string {
 func laterAgentKeys() map[string]string {
 	return map[string]string{
 		"model_code":                  "name the model with model",
-		"global_instruction":          "write it into each agent's instruction",
-		"static_instruction":          "write it into instruction",
 		"input_schema":                "",
 		"output_schema":               "describe the form of the answer in instruction",
 		"accumulate_output_key":       "",
@@ -52,7 +50,10 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 	for _, key := range o.order {
 		o.fields[key].place(key)
 	}
-	a := &agent.Agent{Kind: kind(o), Name: o.text("name"), Description: o.text("description"), OutputKey: o.text("output_key")}
+	a := &agent.Agent{
+		Kind: kind(o), Name: o.text("name"), Description: o.text("description"), OutputKey: o.text("output_key"),
+		Instruction: o.text("instruction"), GlobalInstruction: o.text("global_instruction"), StaticInstruction: o.text("static_instruction"),
+	}
 	if !o.has("name") {
 		v.doc.bad = append(v.doc.bad, "name")
 		v.doc.problems.add(&Error{File: v.doc.name, Line: v.node.Line, Field: "name", Problem: "missing; give the agent a name, for example " + suggestedName(v.doc.name)})
@@ -65,12 +66,6 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 			if !slices.Contains(v.doc.bad, m.path) {
 				m.fail("is empty; name a model or leave the key out")
 			}
-		}
-	}
-	if i, ok := o.get("instruction"); ok {
-		a.Instruction = i.text()
-		if strings.Contains(a.Instruction, "{artifact.") {
-			i.fail("{artifact.…} is known to ADK, not yet to Tarry; remove it")
 		}
 	}
 	if i, ok := o.get("include_contents"); ok {

@@ -54,7 +54,7 @@ func badFiles() map[string]struct {
 		"too large":          one(head+"instruction: "+strings.Repeat("x", 1<<20), "larger than 1048576 bytes; split the agent or shorten its instruction"),
 
 		"unknown key":         one(head+"instructions: x\n", "3: instructions: unknown key; did you mean instruction?"),
-		"unknown far key":     one(head+"frobnicate: x\n", "3: frobnicate: unknown key; known: agent_class, description, generate_content_config, include_contents, instruction, max_iterations, model, name, output_key, sub_agents, tarry, tools"),
+		"unknown far key":     one(head+"frobnicate: x\n", "3: frobnicate: unknown key; known: agent_class, description, generate_content_config, global_instruction, include_contents, instruction, max_iterations, model, name, output_key, static_instruction, sub_agents, tarry, tools"),
 		"key of ADK":          one(head+"output_schema: {name: x}\n", "3: output_schema: ADK knows this key, Tarry does not yet; describe the form of the answer in instruction"),
 		"callbacks of ADK":    one(head+"before_model_callbacks: []\n", "3: before_model_callbacks: ADK knows this key, Tarry does not yet; remove it"),
 		"no name":             one("model: m\n", "1: name: missing; give the agent a name, for example root_agent"),
@@ -72,6 +72,8 @@ func badFiles() map[string]struct {
 		"secret in prompt":    one(head+"instruction: The key is ${env:TARRY_SECRET_X}.\n", "3: instruction: secret references may stand in client_secret, headers and env only; take it out"),
 		"secret in model":     one("name: a\nmodel: ${file:x}\n", "2: model: secret references may stand in client_secret, headers and env only; take it out"),
 		"artifact":            one(head+"instruction: Read {artifact.x}.\n", "3: instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
+		"static mapping":      one(head+"static_instruction: {parts: []}\n", "3: static_instruction: a mapping must be text; quote it"),
+		"global artifact":     one(head+"global_instruction: Read {artifact.x}.\n", "3: global_instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
 		"include_contents":    one(head+"include_contents: all\n", `3: include_contents: "all" is neither "default" nor "none"`),
 
 		"class of ADK":         one(head+"agent_class: ParallelAgent\n", "3: agent_class: ADK knows ParallelAgent, Tarry does not yet; known: LlmAgent, LoopAgent, SequentialAgent"),
