@@ -230,7 +230,7 @@ func (p *oneProcess) login(user string) error {
 	}
 	request := open[len(open)-1].ID
 	access := func(o agent.Owner) bool { return o == owner }
-	begun, err := p.parts.Logins.Begin(ctx, access, request)
+	begun, err := p.parts.Logins.Begin(ctx, access, request, "")
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (l logins) Page(ctx context.Context, access auth.Access, id string) (connec
 	out := connect.Page{
 		RequestID: p.Request.ID, App: p.App, User: p.Request.Owner.User, Agent: p.Agent, Tool: p.Tool, Toolset: p.Toolset,
 		ProviderHost: p.ProviderHost, ServerHost: p.ServerHost, Scopes: p.Scopes, Status: p.Status,
-		Correlator: p.Request.Correlator, Created: p.Request.Created, Deadline: p.Request.Deadline, Runs: p.Runs,
+		Correlator: p.Request.Correlator, Created: p.Request.Created, Deadline: p.Request.Deadline, Runs: p.Runs, Shown: p.Shown,
 	}
 	for _, a := range p.Askers {
 		out.Askers = append(out.Askers, connect.Asker(a))
@@ -55,8 +55,8 @@ func (l logins) Page(ctx context.Context, access auth.Access, id string) (connec
 }
 
 // Begin implements connect.Logins.
-func (l logins) Begin(ctx context.Context, access auth.Access, id string) (connect.Started, error) {
-	started, err := l.service.Begin(ctx, access, id)
+func (l logins) Begin(ctx context.Context, access auth.Access, id, shown string) (connect.Started, error) {
+	started, err := l.service.Begin(ctx, access, id, shown)
 	if err != nil {
 		return connect.Started{}, page(err)
 	}

@@ -75,8 +75,9 @@ func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
 			return oauth.ErrTooMany
 		}
 		if _, err := c.exec(`INSERT INTO flows (state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed, seen)
-			VALUES (?, ?, ?, ?, 'live', ?, ?, ?, NULL, ?, ?, ?, ?, 0, 0, (SELECT MAX(seq) FROM requests WHERE link = ?))`,
-			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires), r.Leader); err != nil {
+			VALUES (?, ?, ?, ?, 'live', ?, ?, ?, NULL, ?, ?, ?, ?, 0, 0,
+				COALESCE((SELECT seq FROM requests WHERE id = ? AND link = ?), (SELECT MAX(seq) FROM requests WHERE link = ?)))`,
+			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires), f.Shown, r.Leader, r.Leader); err != nil {
 			return err
 		}
 		if err := c.useCallback(r.Need); err != nil {

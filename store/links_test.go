@@ -189,6 +189,37 @@ func linkCases() []testCase {
 			require.Equal(k, []string{later}, k.behind(first), "the link asks for it")
 			k.login(later, "read")
 		}},
+		{"link/a denial spares what was asked between the page and its form", func(k *kit) {
+			for i, shown := range []func(first, seen string) string{
+				func(_, seen string) string { return seen },
+				func(string, string) string { return "" },
+				func(string, string) string { return "unknown" },
+				func(string, string) string { _, other := k.waiting(bob, "other", "read"); return other },
+			} {
+				_, first := k.waiting(ann, fmt.Sprint("s", i), "read")
+				_, seen := k.waiting(ann, fmt.Sprint("t", i), "read")
+				page := shown(first, seen)
+				_, between := k.waiting(ann, fmt.Sprint("u", i), "read")
+				f := k.flow(first)
+				f.Shown = page
+				require.NoError(k, k.s.BeginFlow(k.ctx, f, 8))
+				_, after := k.waiting(ann, fmt.Sprint("v", i), "read")
+				_, err := k.s.StartExchange(k.ctx, f.StateHash, []byte("sealed"), "", time.Minute)
+				require.NoError(k, err)
+				require.NoError(k, k.s.Deny(k.ctx, f.StateHash, "access_denied"))
+				require.Equal(k, auth.StatusDenied, k.request(first).Status)
+				require.Equal(k, auth.StatusDenied, k.request(seen).Status)
+				require.Equal(k, auth.StatusPending, k.request(after).Status)
+				if page == seen {
+					require.Equal(k, auth.StatusPending, k.request(between).Status, "the page did not show it")
+				} else {
+					require.Equal(k, auth.StatusDenied, k.request(between).Status, "the page did not say")
+				}
+				k.login(after, "read")
+				g := k.grants(ann)[0]
+				require.NoError(k, k.s.Drop(k.ctx, ann, g.ID, g.Version, "test"))
+			}
+		}},
 		{"link/a denial of what was cancelled meanwhile denies nobody", func(k *kit) {
 			row, first := k.waiting(ann, "s", "read")
 			state := k.exchanging(first)

@@ -36,9 +36,10 @@ type Started struct {
 	Correlator string
 }
 
-// Begin begins a login of an open request, with everything fresh, as often as the person likes. Errors for the page:
-// [ErrNotFound], [ErrClosed], [ErrBusy], [ErrMoved], [ErrTooMany], [auth.ErrUnavailable], [auth.ErrMisconfigured].
-func (s *Service) Begin(ctx context.Context, access auth.Access, requestID string) (*Started, error) {
+// Begin begins a login of an open request, with everything fresh, as often as the person likes. shown is what the page said
+// ([Page.Shown]); when it is empty or unknown, all that wait by now count as shown. Errors for the
+// page: [ErrNotFound], [ErrClosed], [ErrBusy], [ErrMoved], [ErrTooMany], [auth.ErrUnavailable], [auth.ErrMisconfigured].
+func (s *Service) Begin(ctx context.Context, access auth.Access, requestID, shown string) (*Started, error) {
 	r, err := s.front(ctx, access, requestID)
 	if err != nil {
 		return nil, err
@@ -54,6 +55,7 @@ func (s *Service) Begin(ctx context.Context, access auth.Access, requestID strin
 	if err != nil {
 		return nil, err
 	}
+	f.Shown = shown
 	switch err := s.cfg.Store.BeginFlow(ctx, f, liveFlows); {
 	case errors.Is(err, ErrConflict):
 		if _, err := s.front(ctx, access, requestID); err != nil {

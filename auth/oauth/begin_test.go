@@ -94,7 +94,7 @@ func TestBeginIsRefused(t *testing.T) {
 			if access == nil {
 				access = only(ann)
 			}
-			_, err := w.service.Begin(t.Context(), access, "R")
+			_, err := w.service.Begin(t.Context(), access, "R", "")
 			require.ErrorIs(t, err, tc.err)
 			require.Empty(t, w.store.flows)
 		})
@@ -107,7 +107,7 @@ func TestBeginIsRefused(t *testing.T) {
 			w := newWorld(t)
 			w.ask("R", w.needOf(w.mcpWant()))
 			w.store.setStatus("R", status)
-			_, err := w.service.Begin(t.Context(), only(ann), "R")
+			_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 			require.ErrorIs(t, err, want)
 		})
 	}
@@ -118,7 +118,7 @@ func TestBeginIsRefused(t *testing.T) {
 		for range 8 {
 			w.begin("R")
 		}
-		_, err := w.service.Begin(t.Context(), only(ann), "R")
+		_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 		require.ErrorIs(t, err, oauth.ErrTooMany)
 		w.pass(16 * time.Minute)
 		w.begin("R")
@@ -202,7 +202,7 @@ func TestDoubleClickRegistersOnce(t *testing.T) {
 	w.ask("R", w.needOf(w.mcpWant()))
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Go(func() { _, _ = w.service.Begin(t.Context(), only(ann), "R") })
+		wg.Go(func() { _, _ = w.service.Begin(t.Context(), only(ann), "R", "") })
 	}
 	wg.Wait()
 	require.Len(t, w.provider.register, 1)
@@ -307,11 +307,11 @@ func TestSilentProviderHoldsUpNoOther(t *testing.T) {
 	})
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.service.Begin(context.WithoutCancel(t.Context()), only(ann), "R")
+		_, err := w.service.Begin(context.WithoutCancel(t.Context()), only(ann), "R", "")
 		done <- err
 	}()
 	<-arrived
-	_, err := w.service.Begin(t.Context(), only(ann), "O")
+	_, err := w.service.Begin(t.Context(), only(ann), "O", "")
 	require.NoError(t, err)
 	close(answer)
 	require.NoError(t, <-done)

@@ -560,7 +560,7 @@ func TestChangedSlotOwnerIsRefused(t *testing.T) {
 	w.store.mu.Lock()
 	w.store.requests["R"].Need.Slot.Owner.User = "mallory"
 	w.store.mu.Unlock()
-	_, err := w.service.Begin(t.Context(), only(ann), "R")
+	_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 	require.ErrorIs(t, err, auth.ErrMisconfigured)
 	_, err = w.service.Complete(t.Context(), only(ann), cb)
 	require.ErrorIs(t, err, auth.ErrMisconfigured)

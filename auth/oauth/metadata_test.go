@@ -82,7 +82,7 @@ func TestLoginWithTheMetadataDocument(t *testing.T) {
 	}
 	// The server may have no document although the worker has.
 	w.ask("R", required(t, w.broker().Challenged(t.Context(), want, unauthorized(9))))
-	_, err = w.newService().Begin(t.Context(), only(ann), "R")
+	_, err = w.newService().Begin(t.Context(), only(ann), "R", "")
 	require.ErrorContains(t, err, "set TARRY_CLIENT_METADATA_URL for both")
 }
 

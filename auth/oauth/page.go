@@ -25,6 +25,8 @@ type Page struct {
 	// Runs is how many sessions wait behind the link, Askers what asks in them, each once, the oldest first.
 	Runs   int
 	Askers []Asker
+	// Shown is the newest request among them, for [Service.Begin].
+	Shown string
 }
 
 // Asker is what needs a login.
@@ -47,6 +49,7 @@ func (s *Service) Page(ctx context.Context, access auth.Access, requestID string
 		App: r.Owner.App, Agent: r.Agent, Tool: n.Tool, Toolset: n.Toolset, Status: r.Status,
 	}
 	p.Runs, p.Askers = asking(behind)
+	p.Shown = behind[len(behind)-1].ID
 	if n.Server != "" {
 		p.ServerHost = discovery.Host(n.Server)
 	}

@@ -100,7 +100,7 @@ func TestTwoProcessesEndWithOneClient(t *testing.T) {
 		w.ask(id, w.needOf(w.mcpWant()))
 		process := w.newService()
 		work.Go(func() {
-			s, err := process.Begin(t.Context(), only(ann), id)
+			s, err := process.Begin(t.Context(), only(ann), id, "")
 			if err != nil {
 				t.Error(err)
 				return
@@ -150,7 +150,7 @@ func TestRefusedRegistration(t *testing.T) {
 			w := newWorld(t)
 			w.provider.registerRaw = func() (int, string) { return tc.status, tc.body }
 			w.ask("R", w.needOf(w.mcpWant()))
-			s, err := w.service.Begin(t.Context(), only(ann), "R")
+			s, err := w.service.Begin(t.Context(), only(ann), "R", "")
 			if tc.err == nil {
 				require.NoError(t, err)
 				require.Equal(t, "c", clientOf(t, s))

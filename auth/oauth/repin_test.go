@@ -18,12 +18,12 @@ func TestProviderThatChangesBeforeTheLogin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ask("R", w.needOf(w.mcpWant()))
-	_, err := w.service.Begin(t.Context(), only(ann), "R")
+	_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 	require.NoError(t, err, "nothing has changed yet")
 	other := newProvider(t)
 	w.provider.set(func(p *provider) { p.servers = []string{other.URL} })
 
-	_, err = w.service.Begin(t.Context(), only(ann), "R")
+	_, err = w.service.Begin(t.Context(), only(ann), "R", "")
 	require.ErrorIs(t, err, oauth.ErrMoved)
 	require.Empty(t, other.register, "nothing is registered before the person has seen it")
 	page, err := w.service.Page(t.Context(), only(ann), "R")
@@ -98,7 +98,7 @@ func TestSecondLookAtTheMetadataOfTheChallenge(t *testing.T) {
 	w.ask("R", n)
 	other := newProvider(t)
 	w.provider.set(func(p *provider) { p.servers = []string{other.URL} })
-	_, err := w.service.Begin(t.Context(), only(ann), "R")
+	_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 	require.ErrorIs(t, err, oauth.ErrMoved)
 }
 
@@ -110,7 +110,7 @@ func TestProviderThatCannotBeUsedAfterAMove(t *testing.T) {
 	other := newProvider(t)
 	other.noRegistration = true
 	w.provider.set(func(p *provider) { p.servers = []string{other.URL} })
-	_, err := w.service.Begin(t.Context(), only(ann), "R")
+	_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 	require.ErrorIs(t, err, auth.ErrMisconfigured)
 	require.ErrorContains(t, err, "client_id")
 }
@@ -122,7 +122,7 @@ func TestSecondLookThatHangs(t *testing.T) {
 	w.ask("R", w.needOf(w.mcpWant()))
 	w.provider.set(func(p *provider) { p.hang = true })
 	began := time.Now()
-	_, err := w.service.Begin(t.Context(), only(ann), "R")
+	_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 	require.NoError(t, err)
 	require.Less(t, time.Since(began), 8*time.Second)
 	require.Contains(t, w.logs.String(), "provider not looked up again")
@@ -139,7 +139,7 @@ func TestProviderThatFlips(t *testing.T) {
 	for i := range 3 {
 		for _, servers := range [][]string{{other.URL}, {w.provider.URL}} {
 			w.provider.set(func(p *provider) { p.servers = servers })
-			_, err := w.service.Begin(t.Context(), only(ann), "R")
+			_, err := w.service.Begin(t.Context(), only(ann), "R", "")
 			require.ErrorIs(t, err, oauth.ErrMoved, i)
 			page, err := w.service.Page(t.Context(), only(ann), "R")
 			require.NoError(t, err)

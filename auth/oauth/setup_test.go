@@ -192,7 +192,7 @@ func (w *world) ask(id string, n auth.Need) {
 // begin presses the button and returns what the browser keeps: its cookie and where it was sent.
 func (w *world) begin(id string) (*oauth.Started, func(string) string) {
 	w.t.Helper()
-	s, err := w.service.Begin(w.t.Context(), only(ann), id)
+	s, err := w.service.Begin(w.t.Context(), only(ann), id, "")
 	require.NoError(w.t, err)
 	return s, jar(s)
 }

@@ -42,7 +42,8 @@ type Store interface {
 	Repin(ctx context.Context, from auth.Slot, to auth.Need) (int, error)
 
 	// BeginFlow stores a new flow of an open request; at most live flows of one request may be unexpired ([ErrTooMany]).
-	// A request that is no longer pending is [ErrConflict].
+	// A request that is no longer pending is [ErrConflict]. Where Shown names no request behind the link, all that are open
+	// now count as shown.
 	BeginFlow(ctx context.Context, f Flow, live int) error
 	// Flow finds a flow by the hash of its provider-facing state.
 	Flow(ctx context.Context, stateHash string) (Flow, error)
@@ -59,8 +60,7 @@ type Store interface {
 	Interrupted(ctx context.Context, limit int) ([]Flow, error)
 	// Reopen ends an exchange without a token: the flow is spent, the request pending again.
 	Reopen(ctx context.Context, stateHash, reason string) error
-	// Deny ends as denied the open requests that were behind the link when the flow began, with the messages that tell their
-	// runs.
+	// Deny ends as denied the open requests that the flow's page showed, with the messages that tell their runs.
 	Deny(ctx context.Context, stateHash, reason string) error
 	// Commit stores the grant of an exchange, ends as granted every open request of the slot whose scopes it covers, and
 	// writes the messages that wake their runs. The returned requests are those.
@@ -123,6 +123,9 @@ type Flow struct {
 	RedirectURI  string
 	Scopes       []string
 	Resource     string
+	// Shown is the newest request that the person saw when the flow began: a denial is about it and those before it. It is
+	// for BeginFlow alone and not read back.
+	Shown string
 	// Relaxed is written into the audit row of the beginning and not kept.
 	Relaxed []string
 	Created time.Time

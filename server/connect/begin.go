@@ -29,7 +29,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 	var started Started
 	err := h.unmoved(r, caller.Access(), id)
 	if err == nil {
-		started, err = h.logins.Begin(r.Context(), caller.Access(), id)
+		started, err = h.logins.Begin(r.Context(), caller.Access(), id, shown(r))
 	}
 	switch {
 	case errors.Is(err, ErrFinished), errors.Is(err, ErrMoved):
@@ -65,15 +65,24 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
+// shown is the newest request that the page listed; a page of an earlier version does not say.
+func shown(r *http.Request) string {
+	id, once := single(r.PostForm, "shown")
+	if !once || len(id) > maxID {
+		return ""
+	}
+	return id
+}
+
 // unmoved compares the provider that the page showed with today's: another window may have begun the login and found that
 // the server names another one by now, and nobody has seen that here.
 func (h *Handler) unmoved(r *http.Request, access auth.Access, id string) error {
-	shown, once := single(r.PostForm, "provider")
-	if once && shown == "" { // a page of an earlier version
+	provider, once := single(r.PostForm, "provider")
+	if once && provider == "" { // a page of an earlier version
 		return nil
 	}
 	page, err := h.logins.Page(r.Context(), access, id)
-	if err == nil && page.Status.Open() && (!once || host(page.ProviderHost) != shown) {
+	if err == nil && page.Status.Open() && (!once || host(page.ProviderHost) != provider) {
 		return ErrMoved
 	}
 	return err //nolint:wrapcheck // one of the pages' errors

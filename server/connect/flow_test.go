@@ -45,6 +45,28 @@ func TestBegin(t *testing.T) {
 	}
 }
 
+// A denial later is about what the page showed, so that the form says what that was.
+func TestFormSaysWhatThePageShowed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(url.Values, *http.Request)
+		want   string
+	}{
+		"the page's":      {nil, "adk-r9"},
+		"earlier version": {func(f url.Values, _ *http.Request) { f.Del("shown") }, ""},
+		"twice":           {func(f url.Values, _ *http.Request) { f.Add("shown", "adk-r1") }, ""},
+		"too long":        {func(f url.Values, _ *http.Request) { f.Set("shown", strings.Repeat("x", 129)) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := serve(t, false, nil)
+			h.page.Shown = "adk-r9"
+			require.Equal(t, http.StatusSeeOther, h.press(t, "", tc.change).StatusCode)
+			require.Equal(t, tc.want, h.shown)
+		})
+	}
+}
+
 func TestBeginRefusesForgedForms(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

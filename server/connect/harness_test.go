@@ -43,6 +43,7 @@ type fakeLogins struct {
 	resultErr error
 
 	pages, begun, completed int
+	shown                   string
 	callback                connect.Callback
 	cookie                  auth.Secret
 	answers                 []connect.Answer
@@ -60,10 +61,11 @@ func (f *fakeLogins) Page(_ context.Context, access auth.Access, requestID strin
 	return f.page, f.pageErr
 }
 
-func (f *fakeLogins) Begin(_ context.Context, access auth.Access, requestID string) (connect.Started, error) {
+func (f *fakeLogins) Begin(_ context.Context, access auth.Access, requestID, shown string) (connect.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begun++
+	f.shown = shown
 	f.allowed = access(agent.Owner{App: "app", User: "u"})
 	if f.beginErr == nil && requestID != f.page.RequestID {
 		return connect.Started{}, errors.New("begun with another id")
@@ -212,7 +214,7 @@ func (h *harness) press(t *testing.T, more string, change func(url.Values, *http
 	t.Helper()
 	page := h.get(t, "/connect?request=adk-r1"+more)
 	require.Equal(t, http.StatusOK, page.StatusCode)
-	form := url.Values{"request": {page.field("request")}, "csrf": {page.field("csrf")}}
+	form := url.Values{"request": {page.field("request")}, "csrf": {page.field("csrf")}, "shown": {page.field("shown")}}
 	if back := page.field("redirect_uri"); back != "" {
 		form.Set("redirect_uri", back)
 	}

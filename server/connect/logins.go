@@ -13,8 +13,8 @@ import (
 type Logins interface {
 	// Page describes a request that access allows; [ErrUnknown] for any other.
 	Page(ctx context.Context, access auth.Access, requestID string) (Page, error)
-	// Begin starts a flow for a pending request.
-	Begin(ctx context.Context, access auth.Access, requestID string) (Started, error)
+	// Begin starts a flow for a pending request. shown is the page's [Page.Shown], from the form: anything, or empty.
+	Begin(ctx context.Context, access auth.Access, requestID, shown string) (Started, error)
 	// Complete takes what the provider sent back. It must go on when ctx ends: the browser may be gone. Beside an error the
 	// result says what the caller may know: RequestID makes the page link back, Outcome says whether the request is open.
 	Complete(ctx context.Context, access auth.Access, c Callback) (Result, error)
@@ -47,6 +47,8 @@ type Page struct {
 	// Runs is how many sessions wait for this login; 0 counts as 1. Askers are what asks in them, Agent and Tool among them.
 	Runs   int
 	Askers []Asker
+	// Shown names the newest of what waits, for Begin: a refusal is about what the person saw.
+	Shown string
 }
 
 // Asker is an agent with a tool of its that needs the login.
