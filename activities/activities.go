@@ -29,13 +29,16 @@ type Listings interface {
 	Listing(ctx context.Context, row session.Session, id string) (toolset string, body []byte, err error)
 }
 
-// Inputs seals what servers want of people. Package auth/inputs has one.
+// Inputs seals what is wanted of people besides logins. Package auth/inputs has one.
 type Inputs interface {
 	// Check says whether a question can be put to a person.
 	Check(q auth.Question) error
 	Seal(r auth.Request, q auth.Question) ([]byte, error)
 	// Answers opens the question of an answered request, with every answer to it.
 	Answers(r auth.Request) (auth.Question, map[string]auth.InputAnswer, error)
+	SealConfirmation(r auth.Request, c auth.Confirmation) ([]byte, error)
+	// Consent opens what a granted request has approved, and what the person said besides.
+	Consent(r auth.Request) (auth.Confirmation, auth.Consent, error)
 }
 
 // Requests opens and closes questions to people. See store.Ask for what an implementation must lock.
@@ -55,7 +58,8 @@ type Config struct {
 	Definitions Definitions
 	Listings    Listings
 	Requests    Requests
-	// Inputs may be nil; then a server that wants something of a person is told to the model.
+	// Inputs may be nil; then the model is told of a server that wants something of a person, and that a call which needs an
+	// approval cannot run.
 	Inputs Inputs
 	Models *models.Registry
 	// Functions are the application's Go tools, Builtins those of Tarry.

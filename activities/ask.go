@@ -25,7 +25,8 @@ type question struct {
 	parents      []string
 	acted        string
 	need         auth.Need
-	input        *auth.Question // for needs of auth.TypeInput
+	input        *auth.Question     // for needs of auth.TypeInput
+	confirm      *auth.Confirmation // for needs of auth.TypeConfirmation
 }
 
 type asked struct{ auth.Asked }
@@ -33,6 +34,7 @@ type asked struct{ auth.Asked }
 func (q asked) wire() wire.Asked {
 	return wire.Asked{
 		Request: q.Request.ID, Asking: q.Event, Deadline: q.Request.Deadline, Input: q.Request.Need.Type == auth.TypeInput,
+		Confirmation: q.Request.Need.Type == auth.TypeConfirmation,
 	}
 }
 
@@ -59,11 +61,9 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	if node.Wait.Deadline > 0 {
 		r.Deadline = a.Now().Add(node.Wait.Deadline).UTC().Truncate(time.Microsecond) // as a store keeps it
 	}
-	if q.input != nil {
-		if r.Need.Input, err = a.Inputs.Seal(r, *q.input); err != nil {
-			a.Slog.ErrorContext(ctx, "seal question", "session_id", t.row.ID, "err", err)
-			return asked{}, final("question cannot be kept")
-		}
+	if r.Need.Input, err = a.seal(r, q); err != nil {
+		a.Slog.ErrorContext(ctx, "seal question", "session_id", t.row.ID, "err", err)
+		return asked{}, final("question cannot be kept")
 	}
 	add := t.append()
 	add.Acted = q.acted
@@ -74,30 +74,54 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	a.fault(ctx, "ask.after")
 	if !out.Granted && !out.Denied {
 		log := a.Slog.With("request_id", out.Request.ID, "session_id", t.row.ID, "tool", q.need.Tool)
-		if q.input != nil {
+		switch {
+		case q.confirm != nil:
+			log.InfoContext(ctx, "a call waits for a person's approval", "toolset", q.need.Toolset)
+		case q.input != nil:
 			log.InfoContext(ctx, "a server wants input from a person", "server", host(q.need.Server))
-		} else {
+		default:
 			log.InfoContext(ctx, "a login is needed", "provider", q.need.Slot.Issuer)
 		}
 	}
 	return asked{out}, nil
 }
 
+// seal encrypts what is asked, if it is more than a login.
+func (a *Activities) seal(r auth.Request, q question) ([]byte, error) {
+	switch {
+	case q.input != nil:
+		return a.Inputs.Seal(r, *q.input) //nolint:wrapcheck // logged
+	case q.confirm != nil:
+		return a.Inputs.SealConfirmation(r, *q.confirm) //nolint:wrapcheck // logged
+	}
+	return nil, nil
+}
+
 // asking is the event that asks.
 func (a *Activities) asking(t *attempt, q question, r auth.Request) (session.NewEvent, error) {
-	config, err := a.authConfig(r)
+	call, err := a.requesting(q, r)
 	if err != nil {
 		return session.NewEvent{}, err
 	}
 	return session.NewEvent{Kind: session.KindRequest, Parents: q.parents, Event: session.Event{
-		ID:           t.id(wire.RoleRequest),
-		InvocationID: r.Invocation,
-		Author:       q.agent,
-		Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{
-			ID: r.ID, Name: agent.RequestCredential, Args: map[string]any{"functionCallId": q.functionCall, "authConfig": config},
-		}}}},
+		ID:                 t.id(wire.RoleRequest),
+		InvocationID:       r.Invocation,
+		Author:             q.agent,
+		Content:            &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: call}}},
 		LongRunningToolIDs: []string{r.ID},
 	}}, nil
+}
+
+// requesting is the call by which ADK's clients are asked.
+func (a *Activities) requesting(q question, r auth.Request) (*genai.FunctionCall, error) {
+	if q.confirm != nil {
+		return a.confirming(q, r.ID)
+	}
+	config, err := a.authConfig(r)
+	if err != nil {
+		return nil, err
+	}
+	return &genai.FunctionCall{ID: r.ID, Name: agent.RequestCredential, Args: map[string]any{"functionCallId": q.functionCall, "authConfig": config}}, nil
 }
 
 // authConfig is ADK's AuthConfig. Its authUri is our own page, never the provider's, and no secret is in it.

@@ -16,8 +16,14 @@ func publicName(name string) string { return name[strings.LastIndex(name, ".")+1
 
 // settled is what a model hears of a call that did not run to its end.
 func settled(reason, needType string) string {
-	input := needType == auth.TypeInput
+	input, confirmation := needType == auth.TypeInput, needType == auth.TypeConfirmation
 	switch {
+	case confirmation && reason == wire.ReasonDenied:
+		return "This tool call is rejected." // ADK's words
+	case confirmation && reason == wire.ReasonExpired:
+		return "This tool call is rejected: nobody approved it before the deadline."
+	case confirmation && reason == wire.ReasonRefused:
+		return "The tool goes on asking for approval, although it was given several times."
 	case input && reason == wire.ReasonDenied:
 		return "The person did not do what the tool's server asked for. Do not call it again now; say what you could not do."
 	case input && reason == wire.ReasonExpired:

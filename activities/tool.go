@@ -31,6 +31,9 @@ func (a *Activities) CallTool(ctx context.Context, in wire.ToolInput) (wire.Tool
 
 // tryTool makes one try; repeat says that the credential arrived while it was being asked for.
 func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput) (out wire.ToolResult, repeat bool, err error) {
+	if out, held, repeat, err := a.hold(ctx, t, in); held || err != nil {
+		return out, repeat, err
+	}
 	call, err := a.Log.Start(ctx, t.row, in.Call)
 	if err != nil {
 		return out, false, a.failed(ctx, "start call", err)
@@ -39,16 +42,26 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		out, err = a.answered(ctx, t, call.Answer)
 		return a.listed(ctx, t, call, out), false, err
 	}
+	confirmation, approved, err := a.approval(ctx, t, call, true)
+	if err != nil {
+		return out, false, err
+	}
+	if approved || a.guarded(t, call) {
+		call.Idempotent = false // one approval is for one run
+	}
 	if call.Started && !call.Idempotent {
 		out, err = a.answer(ctx, t, in, call, outcomeUnknown())
 		return out, false, err
 	}
 	a.fault(ctx, "tool.started")
 	var scrub auth.Scrubber
-	result, err := a.runTool(ctx, t, call, &scrub)
+	result, err := a.runTool(ctx, t, call, confirmation, &scrub)
 	a.fault(ctx, "tool.ran")
 	if need, ok := required(err); ok {
 		return a.askFor(ctx, t, in, call, question{need: need.Need})
+	}
+	if confirm, ok := confirmationRequired(err); ok {
+		return a.confirmOwn(ctx, t, in, call, confirm, &scrub)
 	}
 	if input, ok := inputRequired(err); ok && a.Inputs != nil {
 		q := inputQuestion(t, call, input)
@@ -99,7 +112,7 @@ func parents(call session.Call) []string {
 }
 
 // runTool finds the tool and calls it with a broker of its own.
-func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, scrub *auth.Scrubber) (result tools.Result, err error) {
+func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, confirmation *tools.Confirmation, scrub *auth.Scrubber) (result tools.Result, err error) {
 	defer a.recovered(ctx, call.Name, &err, tools.Errorf("the tool failed: internal error"))
 	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: call.Agent, Tool: call.Name}, scrub)
 	view, err := a.views.View(ctx, t.row, []string{call.Event})
@@ -112,6 +125,7 @@ func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call,
 	}
 	c := tools.Call{
 		ID: call.ID, Name: call.Name, Args: call.Args, Owner: t.row.Owner, Session: t.row.ID, Invocation: call.Invocation, Agent: call.Agent, State: state,
+		Confirmation: confirmation,
 	}
 	if c.Resume, err = a.resume(ctx, t, call, scrub); err != nil {
 		return result, err

@@ -110,6 +110,11 @@ type MCPToolset struct {
 	// anybody; a form with a required field that has no default is shown to a person or declined.
 	AcceptDefaults bool `json:"accept_defaults,omitempty"`
 
+	// RequireConfirmation makes every call of the toolset wait for a person's approval (ADK's require_confirmation), Confirm
+	// those of the tools that it names, as the server names them.
+	RequireConfirmation bool     `json:"require_confirmation,omitempty"`
+	Confirm             []string `json:"confirm,omitempty"`
+
 	// Auth is nil when the server needs none or says by itself (401 and protected resource metadata) what it needs.
 	Auth *Auth `json:"auth,omitempty"`
 }

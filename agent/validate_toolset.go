@@ -18,6 +18,7 @@ func (v *validator) toolset(a *Agent, field string, m *MCPToolset) {
 	if m.NamePrefix != "" && (!regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`).MatchString(m.NamePrefix) || Reserved(m.NamePrefix+"_")) {
 		v.add(a, field+".tool_name_prefix", "%q must be letters, digits, underscores and dashes, at most 32, and no reserved name", m.NamePrefix)
 	}
+	v.confirm(a, field+".confirm", m)
 	if m.Timeout < 0 {
 		v.add(a, field+".timeout", "%s is negative; leave it out for the default", m.Timeout)
 	}
@@ -30,6 +31,23 @@ func (v *validator) toolset(a *Agent, field string, m *MCPToolset) {
 	if m.Auth != nil {
 		for _, p := range m.Auth.Problems() {
 			v.add(a, field+"."+p.Field, "%s", p.Problem)
+		}
+	}
+}
+
+// confirm refuses names that would guard nothing: an approval that is never asked for is the mistake that nobody notices.
+func (v *validator) confirm(a *Agent, field string, m *MCPToolset) {
+	if m.RequireConfirmation && len(m.Confirm) > 0 {
+		v.add(a, field, "names tools, but require_confirmation asks for all of them; remove one")
+	}
+	for i, name := range m.Confirm {
+		switch {
+		case name == "":
+			v.add(a, field, "has an empty name; write the server's name of a tool")
+		case slices.Contains(m.Confirm[:i], name):
+			v.add(a, field, "names %q twice", name)
+		case len(m.Filter) > 0 && !slices.Contains(m.Filter, name):
+			v.add(a, field, "%q is not in tool_filter, so no model can call it; write the server's name of a tool, without tool_name_prefix", name)
 		}
 	}
 }

@@ -47,7 +47,7 @@ type Need struct {
 	Refused  int64    `json:"refused,omitempty"`
 	Provider Provider `json:"provider"`
 	Client   Client   `json:"client"`
-	// Input and Answer are of type [TypeInput] only, and encrypted: a [Question] and what the person did.
+	// Input and Answer are encrypted: a [Question] or [Confirmation], and what the person did. Logins have none.
 	Input  []byte `json:"input,omitempty"`
 	Answer []byte `json:"answer,omitempty"`
 	// Movable says that the server alone decides who gives the credential, so that it is asked again when the login begins.
@@ -99,7 +99,7 @@ func (n Need) SameLogin(o Need) bool {
 	provider := n.Provider.Discovered && o.Provider.Discovered ||
 		n.Provider.Discovered == o.Provider.Discovered && n.Provider.TokenEndpoint == o.Provider.TokenEndpoint &&
 			n.Provider.AuthorizationEndpoint == o.Provider.AuthorizationEndpoint
-	return n.Type != TypeInput && n.Type == o.Type && n.Slot == o.Slot && provider &&
+	return n.Login() && n.Type == o.Type && n.Slot == o.Slot && provider &&
 		n.Movable == o.Movable && (!n.Movable || n.Server == o.Server) && reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
 }
 

@@ -26,7 +26,7 @@ func (s Status) Open() bool { return s == StatusPending || s == StatusExchanging
 
 // Request is one question to one person.
 type Request struct {
-	// ID is the id of the adk_request_credential call.
+	// ID is the id of the adk_request_credential or adk_request_confirmation call.
 	ID         string
 	Owner      agent.Owner
 	Session    string

@@ -70,15 +70,22 @@ func (l logins) Answer(ctx context.Context, access auth.Access, id string, a con
 	if err != nil {
 		return connect.Result{}, page(err)
 	}
-	result := connect.Result{Outcome: r.Status, RequestID: r.ID, App: r.Owner.App, Agent: r.Agent, Correlator: r.Correlator, Input: true}
+	result := connect.Result{
+		Outcome: r.Status, RequestID: r.ID, App: r.Owner.App, Agent: r.Agent, Correlator: r.Correlator,
+		Input: r.Need.Type == auth.TypeInput, Confirmation: r.Need.Type == auth.TypeConfirmation,
+	}
 	if !r.Status.Open() {
 		return result, connect.ErrFinished
 	}
-	answers, err := l.answers(r, a)
-	if err != nil {
-		return result, page(err)
+	if result.Confirmation {
+		r, err = l.confirm(ctx, access, r, a)
+	} else {
+		var answers map[string]auth.InputAnswer
+		if answers, err = l.answers(r, a); err != nil {
+			return result, page(err)
+		}
+		r, err = l.inputs.Answer(ctx, access, id, answers)
 	}
-	r, err = l.inputs.Answer(ctx, access, id, answers)
 	l.wake()
 	if r.Status != "" {
 		result.Outcome = r.Status

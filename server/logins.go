@@ -32,8 +32,15 @@ func (l logins) Page(ctx context.Context, access auth.Access, id string) (connec
 	if err != nil {
 		return connect.Page{}, page(err)
 	}
-	if r.Need.Type == auth.TypeInput {
-		out, err := l.inputPage(r)
+	var special func(auth.Request) (connect.Page, error)
+	switch r.Need.Type {
+	case auth.TypeInput:
+		special = l.inputPage
+	case auth.TypeConfirmation:
+		special = l.confirmPage
+	}
+	if special != nil {
+		out, err := special(r)
 		if err != nil {
 			return connect.Page{}, page(err)
 		}
@@ -96,6 +103,7 @@ func page(err error) error {
 		{oauth.ErrClosed, connect.ErrFinished},
 		{inputs.ErrClosed, connect.ErrFinished},
 		{inputs.ErrNotInput, connect.ErrUnknown},
+		{inputs.ErrNotConfirmation, connect.ErrUnknown},
 		{oauth.ErrTooMany, connect.ErrTooMany},
 		{oauth.ErrIssuer, connect.ErrProvider},
 		{oauth.ErrIdentity, connect.ErrProvider},

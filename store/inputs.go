@@ -11,7 +11,7 @@ import (
 
 var _ inputs.Store = (*Store)(nil)
 
-// AnswerInput implements [inputs.Store]. Requests of another type are [oauth.ErrConflict].
+// AnswerInput implements [inputs.Store]. Logins are [oauth.ErrConflict].
 func (s *Store) AnswerInput(ctx context.Context, id string, access auth.Access, answer []byte, status auth.Status) (out auth.Status, err error) {
 	err = s.tx(ctx, func(c *conn) error {
 		r, err := c.locked(id)
@@ -21,7 +21,7 @@ func (s *Store) AnswerInput(ctx context.Context, id string, access auth.Access, 
 		if !access(r.Owner) {
 			return oauth.ErrNotFound
 		}
-		if r.Need.Type != auth.TypeInput {
+		if r.Need.Login() {
 			return oauth.ErrConflict
 		}
 		out = r.Status
@@ -40,7 +40,7 @@ func (s *Store) AnswerInput(ctx context.Context, id string, access auth.Access, 
 			return err
 		}
 		out = status
-		if err := c.end(r, status, "input"); err != nil {
+		if err := c.end(r, status, r.Need.Type); err != nil {
 			return err
 		}
 		return c.tell(r, status)

@@ -34,6 +34,8 @@ type Call struct {
 	State map[string]any
 	// Resume is set when the call is repeated after an [InputRequiredError].
 	Resume *Resume
+	// Confirmation is set when the call is repeated after a [ConfirmationRequiredError]: the answer to the latest one.
+	Confirmation *Confirmation
 }
 
 // Result is what a call gave.
@@ -52,8 +54,9 @@ type Result struct {
 type Tool interface {
 	Declaration() Declaration
 	// Call runs the tool. It returns a [*auth.RequiredError] as it is when a person must log in, an [*InputRequiredError] when
-	// its server wants something else of a person, an [*Error] for what the model should hear of, and any other error for a
-	// failure worth another attempt. ctx ends when the call is cancelled.
+	// its server wants something else of a person, a [*ConfirmationRequiredError] when a person should approve first, an
+	// [*Error] for what the model should hear of, and any other error for a failure worth another attempt. ctx ends when the
+	// call is cancelled.
 	Call(ctx context.Context, call Call) (Result, error)
 }
 

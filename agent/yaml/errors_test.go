@@ -164,7 +164,11 @@ func badFiles() map[string]struct {
 		"grant without issuer":       one(web+client+"      tarry: {grant: client_credentials}\n", "6: tools[0].args.tarry.issuer: missing; a client with a secret is bound to one issuer, or any server could be sent the secret"),
 		"pkce of written endpoints":  one(web+"      auth_scheme: {type: openIdConnect, issuerUrl: 'https://i.example'}\n"+client+"      tarry:\n        allow_missing_pkce: true\n        legacy_authorization: true\n", "11: tools[0].args.tarry.allow_missing_pkce: only the provider that an MCP server names is checked for PKCE; remove it", "12: tools[0].args.tarry.legacy_authorization: the endpoints do not come from the MCP server; remove it or auth_scheme"),
 		"omit_resource as text":      one(web+"      tarry: {omit_resource: 1}\n", `8: tools[0].args.tarry.omit_resource: "1" must be true or false`),
-		"unknown in toolset's tarry": one(web+"      tarry: {scopes: [x]}\n", "8: tools[0].args.tarry.scopes: unknown key; known: accept_defaults, allow_missing_pkce, credential_domain, grant, issuer, lazy, legacy_authorization, max_scopes, omit_resource, resource"),
+		"confirmation as text":       one(web+"      require_confirmation: sometimes\n", `8: tools[0].args.require_confirmation: "sometimes" must be true or false`),
+		"confirm beside all":         one(web+"      require_confirmation: true\n      tarry: {confirm: [x]}\n", "9: tools[0].args.tarry.confirm: names tools, but require_confirmation asks for all of them; remove one"),
+		"confirm of what is hidden":  one(web+"      tool_filter: [x]\n      tarry: {confirm: [y]}\n", `9: tools[0].args.tarry.confirm: "y" is not in tool_filter, so no model can call it; write the server's name of a tool, without tool_name_prefix`),
+		"confirm twice":              one(web+"      tarry: {confirm: [x, x]}\n", `8: tools[0].args.tarry.confirm: names "x" twice`),
+		"unknown in toolset's tarry": one(web+"      tarry: {scopes: [x]}\n", "8: tools[0].args.tarry.scopes: unknown key; known: accept_defaults, allow_missing_pkce, confirm, credential_domain, grant, issuer, lazy, legacy_authorization, max_scopes, omit_resource, resource"),
 
 		"sub agents as map": one("agent_class: LoopAgent\nname: a\nsub_agents: {config_path: b.yaml}\n", "3: sub_agents: a mapping must be a list (lines that begin with a dash)"),
 		"sub agent as text": one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - b.yaml\n", `4: sub_agents[0]: "b.yaml" must be a mapping (keys with values)`),

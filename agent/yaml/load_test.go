@@ -185,6 +185,9 @@ func TestTarryBlockOfAToolset(t *testing.T) {
 		"tarry: {lazy: false}": {},
 		"tarry: {lazy: true}":  {Lazy: true},
 		"tarry: {lazy: true, accept_defaults: true}": {Lazy: true, AcceptDefaults: true},
+		"require_confirmation: true":                 {RequireConfirmation: true},
+		"require_confirmation: false":                {},
+		"tarry: {confirm: [send, delete]}":           {Confirm: []string{"send", "delete"}},
 		"tarry: {lazy: true, issuer: 'https://i'}":   {Lazy: true, Auth: &agent.Auth{Type: agent.AuthMCP, Issuer: "https://i"}},
 	} {
 		for name, head := range map[string]string{"http": server("https://x.example"), "stdio": stdio} {
@@ -195,7 +198,9 @@ func TestTarryBlockOfAToolset(t *testing.T) {
 			def, err := yaml.LoadApp(dir, options())
 			require.NoError(t, err, args)
 			got := def.Root.Tools[0].MCP
-			require.Equal(t, want, agent.MCPToolset{Lazy: got.Lazy, AcceptDefaults: got.AcceptDefaults, Auth: got.Auth}, "%s %s", name, args)
+			require.Equal(t, want, agent.MCPToolset{
+				Lazy: got.Lazy, AcceptDefaults: got.AcceptDefaults, RequireConfirmation: got.RequireConfirmation, Confirm: got.Confirm, Auth: got.Auth,
+			}, "%s %s", name, args)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func credentialKeys() []string {
 }
 
 // manners reads the keys of the tarry block that describe the toolset itself.
-func manners(o *object, m *agent.MCPToolset) {
+func manners(o *object, field string, m *agent.MCPToolset) {
 	v, ok := o.get("tarry")
 	if !ok {
 		return
@@ -23,8 +23,12 @@ func manners(o *object, m *agent.MCPToolset) {
 	if block == nil {
 		return
 	}
-	block.only(append(credentialKeys(), "lazy", "accept_defaults"), nil)
+	block.only(append(credentialKeys(), "lazy", "accept_defaults", "confirm"), nil)
 	m.Lazy, m.AcceptDefaults = block.flag("lazy"), block.flag("accept_defaults")
+	m.Confirm = block.texts("confirm")
+	if v, ok := block.get("confirm"); ok {
+		v.place(field + ".confirm")
+	}
 }
 
 // limits reads the keys of the tarry block that describe the credential; false if there are none.

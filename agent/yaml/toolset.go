@@ -26,14 +26,14 @@ func (l *loader) toolset(tool *object, field string) *agent.MCPToolset {
 	if o == nil {
 		return nil
 	}
-	o.only(append(connections(), "tool_filter", "tool_name_prefix", "auth_scheme", "auth_credential", "credential_key", "tarry"),
+	o.only(append(connections(), "tool_filter", "tool_name_prefix", "auth_scheme", "auth_credential", "credential_key", "require_confirmation", "tarry"),
 		map[string]string{
 			"tool_list_cache_ttl_seconds": "tools are listed once per invocation", "use_mcp_resources": "",
-			"require_confirmation": "", "header_provider": "write headers into the connection params",
+			"header_provider":   "write headers into the connection params",
 			"connection_params": "write streamable_http_connection_params", "errlog": "",
 			"progress_callback": "", "sampling_callback": "", "sampling_capabilities": "", "elicitation_callback": "",
 		})
-	m := &agent.MCPToolset{Filter: o.texts("tool_filter"), NamePrefix: o.text("tool_name_prefix")}
+	m := &agent.MCPToolset{Filter: o.texts("tool_filter"), NamePrefix: o.text("tool_name_prefix"), RequireConfirmation: o.flag("require_confirmation")}
 	if v, ok := o.get("tool_name_prefix"); ok {
 		v.place(field + ".tool_name_prefix")
 	}
@@ -43,7 +43,7 @@ func (l *loader) toolset(tool *object, field string) *agent.MCPToolset {
 	if !l.connection(o, field, m) {
 		return nil
 	}
-	manners(o, m)
+	manners(o, field, m)
 	m.Auth = l.auth(o, field)
 	return m
 }

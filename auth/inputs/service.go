@@ -16,8 +16,10 @@ import (
 var (
 	// ErrClosed: nobody waits for the answer any more.
 	ErrClosed = errors.New("inputs: the request does not wait any more")
-	// ErrNotInput: the request is a login.
+	// ErrNotInput: the request is a login, or asks for an approval.
 	ErrNotInput = errors.New("inputs: the request is no question")
+	// ErrNotConfirmation: the request is a login, or a server's question.
+	ErrNotConfirmation = errors.New("inputs: the request asks for no approval")
 )
 
 // Vault encrypts what the store keeps. [vault.Vault] is one.
@@ -117,12 +119,17 @@ func (s *Service) Answer(ctx context.Context, access auth.Access, id string, ans
 			status = auth.StatusDenied
 		}
 	}
-	sealed, err := s.seal(r, columnAnswer, answers)
+	return s.end(ctx, access, r, columnAnswer, answers, status)
+}
+
+// end keeps what was said and ends the request with status.
+func (s *Service) end(ctx context.Context, access auth.Access, r auth.Request, column string, said any, status auth.Status) (auth.Request, error) {
+	sealed, err := s.seal(r, column, said)
 	if err != nil {
 		return r, err
 	}
 	before := r.Status
-	r.Status, err = s.Store.AnswerInput(ctx, id, access, sealed, status)
+	r.Status, err = s.Store.AnswerInput(ctx, r.ID, access, sealed, status)
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("answer: %w", err)
@@ -135,7 +142,7 @@ func (s *Service) Answer(ctx context.Context, access auth.Access, id string, ans
 	if s.Wake != nil {
 		s.Wake()
 	}
-	s.Log.InfoContext(ctx, "input given", "request_id", id, "session_id", r.Session, "outcome", string(status))
+	s.Log.InfoContext(ctx, "a person answered", "request_id", r.ID, "type", r.Need.Type, "session_id", r.Session, "outcome", string(status))
 	return r, nil
 }
 

@@ -34,20 +34,27 @@ type Canceller interface {
 	Cancel(ctx context.Context, s session.Session, invocation string) error
 }
 
-// Requests finds login requests.
+// Requests finds what people were asked.
 type Requests interface {
 	stream.Requests
 	// Request returns a request that access allows.
 	Request(ctx context.Context, id string, access auth.Access) (auth.Request, error)
 }
 
+// Confirmations takes what people say to calls that wait for their approval. Package auth/inputs has one.
+type Confirmations interface {
+	// Confirm ends an open request that access allows; [inputs.ErrClosed] when it was not open any more.
+	Confirm(ctx context.Context, access auth.Access, id string, confirmed bool, said auth.Consent) (auth.Request, error)
+}
+
 // Handler serves ADK's API. All fields without a stated default must be set.
 type Handler struct {
-	Log       session.Log
-	Apps      Apps
-	Starter   Starter
-	Canceller Canceller
-	Requests  Requests
+	Log           session.Log
+	Apps          Apps
+	Starter       Starter
+	Canceller     Canceller
+	Requests      Requests
+	Confirmations Confirmations
 	// Owner authorizes the caller of r for a user of an app, which a path or body names. A [web.RequestError] is answered as
 	// it says, any other error with 403.
 	Owner func(r *http.Request, app, user string) (agent.Owner, error)

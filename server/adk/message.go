@@ -163,12 +163,12 @@ func (m message) content() *genai.Content {
 // notAsked explains a reply by a name that clients have nothing to reply to.
 func notAsked(name string) error {
 	switch {
-	case name == agent.RequestConfirmation, name == agent.RequestInput:
-		return invalid("functionResponse %q: this server does not ask for confirmations or inputs yet", name)
+	case name == agent.RequestInput:
+		return invalid("functionResponse %q: this server does not ask for inputs yet", name)
 	case agent.Reserved(name):
 		return invalid("functionResponse %q: the name is reserved", brief(name))
 	}
-	return invalid("functionResponse %q: tools answer their calls themselves; a client replies to %s only", brief(name), agent.RequestCredential)
+	return invalid("functionResponse %q: tools answer their calls themselves; a client replies to %s and %s only", brief(name), agent.RequestCredential, agent.RequestConfirmation)
 }
 
 // brief bounds what an error repeats of a client's words.

@@ -20,17 +20,19 @@ type heard struct {
 	after      int64
 }
 
-// hear checks replies to login requests. A reply that passes is an acknowledgement: it is dropped, and the run goes on
-// when the login itself is there. One that carries a credential or changes what was asked is refused, because nothing here
-// holds the state, cookie and verifier that would make somebody else's redirect safe.
+// hear checks replies to requests, all of them before one counts. A reply to a login request that passes is an
+// acknowledgement: it is dropped, and the run goes on when the login itself is there. One that carries a credential or
+// changes what was asked is refused, because nothing here holds the state, cookie and verifier that would make somebody
+// else's redirect safe. A reply to a request for approval is the answer itself.
 func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply, latest string) (heard, error) {
 	var out heard
 	view, err := h.Log.Timeline(ctx, row.Owner, row.ID, 0)
 	if err != nil {
 		return out, noSession(err, row.ID)
 	}
+	var said decisions
 	for _, r := range replies {
-		asked, seq, err := find(view, r)
+		call, seq, err := find(view, r)
 		if err != nil {
 			return out, err
 		}
@@ -41,13 +43,19 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 		if request.WorkflowID != row.WorkflowID {
 			return out, unknown(view, r.id)
 		}
-		link := request.Link(h.PublicURL)
-		if problem := h.check(r.response, asked, request.Correlator); problem != "" {
-			return out, invalid("%s: %s; log in at its authUri %s instead; the request stays as it is", r.id, problem, link)
+		if call.Name == agent.RequestConfirmation {
+			if err := said.add(r); err != nil {
+				return out, err
+			}
+		} else if problem := h.check(r.response, call.Args, request.Correlator); problem != "" {
+			return out, invalid("%s: %s; log in at its authUri %s instead; the request stays as it is", r.id, problem, request.Link(h.PublicURL))
 		}
 		if seq >= out.after {
 			out = heard{request.Invocation, seq}
 		}
+	}
+	if err := h.confirm(ctx, row.Owner, said); err != nil {
+		return out, err
 	}
 	// A client that names a later event has seen everything before it.
 	for _, e := range view {
@@ -58,19 +66,22 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 	return out, nil
 }
 
-// find returns the arguments of the call that a reply answers, and the place of its event.
-func find(view []*session.Record, r reply) (args map[string]any, seq int64, err error) {
+// find returns the call that a reply answers, and the place of its event.
+func find(view []*session.Record, r reply) (asked *genai.FunctionCall, seq int64, err error) {
 	for e, call := range asks(view) {
-		if call.ID == r.id && (r.name == "" || r.name == agent.RequestCredential) {
-			return call.Args, e.Seq, nil
+		if call.ID == r.id && (r.name == "" || r.name == call.Name) {
+			return call, e.Seq, nil
 		}
 	}
 	for _, call := range asks(view) {
-		if r.id != "" && askedFor(call.Args) == r.id {
-			return nil, 0, invalid("functionResponse %s is named after the tool call; reply with id %s and name %s", r.id, call.ID, agent.RequestCredential)
+		switch {
+		case r.id != "" && call.ID == r.id:
+			return nil, 0, invalid("functionResponse %s answers a call of the name %s, not %q", r.id, call.Name, brief(r.name))
+		case r.id != "" && askedFor(call.Args) == r.id:
+			return nil, 0, invalid("functionResponse %s is named after the tool call; reply with id %s and name %s", r.id, call.ID, call.Name)
 		}
 	}
-	if r.name != "" && r.name != agent.RequestCredential {
+	if r.name != "" && r.name != agent.RequestCredential && r.name != agent.RequestConfirmation {
 		return nil, 0, notAsked(r.name)
 	}
 	return nil, 0, unknown(view, r.id)
@@ -82,12 +93,12 @@ func unknown(view []*session.Record, id string) error {
 		ids = append(ids, call.ID)
 	}
 	if len(ids) == 0 {
-		return invalid("functionResponse %q: this session has asked for no login", brief(id))
+		return invalid("functionResponse %q: this session has asked for no login or approval", brief(id))
 	}
 	return invalid("functionResponse %q: this session did not ask under that id; it asked under %s", brief(id), strings.Join(ids, ", "))
 }
 
-// asks yields the calls in view that ask for a login, with their events. Only what an agent's run wrote counts.
+// asks yields the calls in view that ask for a login or an approval, with their events. Only what an agent's run wrote counts.
 func asks(view []*session.Record) func(yield func(*session.Record, *genai.FunctionCall) bool) {
 	return func(yield func(*session.Record, *genai.FunctionCall) bool) {
 		for _, e := range view {
@@ -95,7 +106,7 @@ func asks(view []*session.Record) func(yield func(*session.Record, *genai.Functi
 				continue
 			}
 			for _, call := range e.Calls() {
-				if call.Name == agent.RequestCredential && !yield(e, call) {
+				if (call.Name == agent.RequestCredential || call.Name == agent.RequestConfirmation) && !yield(e, call) {
 					return
 				}
 			}
@@ -106,6 +117,10 @@ func asks(view []*session.Record) func(yield func(*session.Record, *genai.Functi
 func askedFor(args map[string]any) string {
 	for key, value := range args {
 		if id, ok := value.(string); ok && camel(key) == "functionCallId" {
+			return id
+		}
+		if original, ok := value.(map[string]any); ok && camel(key) == "originalFunctionCall" {
+			id, _ := original["id"].(string)
 			return id
 		}
 	}

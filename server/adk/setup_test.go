@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/agent"
+	"tarry/auth/inputs"
+	"tarry/auth/vault"
 	"tarry/server/adk"
 	"tarry/server/stream/streamtest"
 	"tarry/session"
@@ -69,6 +71,8 @@ func setup(t *testing.T) *bundle {
 func (b *bundle) serve(s *store.Store) {
 	b.t.Helper()
 	b.store = s
+	v, err := vault.Open(b.t.Context(), vault.Config{KeysetFile: b.path + ".keys", Checks: s})
+	require.NoError(b.t, err)
 	b.handler = &adk.Handler{
 		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: canceller{b},
 		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
@@ -78,7 +82,8 @@ func (b *bundle) serve(s *store.Store) {
 			}
 			return owner, owner.Validate()
 		},
-		Wake: func() { b.woken.Add(1) }, PublicURL: streamtest.Public, Version: "v0.1.0",
+		Confirmations: &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
+		Wake:          func() { b.woken.Add(1) }, PublicURL: streamtest.Public, Version: "v0.1.0",
 		Logger: slog.New(slog.DiscardHandler), Poll: time.Millisecond, CancelWait: time.Millisecond,
 	}
 	mux := http.NewServeMux()

@@ -42,7 +42,11 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if page.Status != auth.StatusPending {
-		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App, Input: page.Input}, true))
+		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App, Input: page.Input, Confirmation: page.Confirmation != nil}, true))
+		return
+	}
+	if page.Confirmation != nil {
+		h.show(w, r, h.confirmation(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))
 		return
 	}
 	if page.Input {

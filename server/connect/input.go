@@ -75,12 +75,20 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 		h.fail(w, r, err, "", false)
 		return
 	}
+	token := h.csrf.Token(w, r, page.RequestID, caller.Subject)
+	if page.Confirmation != nil && page.Status.Open() {
+		page.Confirmation.Payload = r.PostForm.Get(PayloadControl)
+		v := h.confirmation(page, token, back)
+		v.status, v.Problem = http.StatusUnprocessableEntity, wrong.Text
+		h.show(w, r, v)
+		return
+	}
 	for _, in := range page.Inputs {
 		for i := range in.Fields {
 			in.Fields[i].Refill(r.PostForm[in.Fields[i].Name])
 		}
 	}
-	v := h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, wrong)
+	v := h.inputs(page, token, back, wrong)
 	v.status = http.StatusUnprocessableEntity
 	h.show(w, r, v)
 }

@@ -44,6 +44,8 @@ type Page struct {
 	// Input says that the request is no login: ServerHost wants something else. Inputs is what, while the request is open.
 	Input  bool
 	Inputs []Input
+	// Confirmation is set when the request is for a person's approval of a call.
+	Confirmation *Confirmation
 	// Runs is how many sessions wait for this login; 0 counts as 1. Askers are what asks in them, Agent and Tool among them.
 	Runs   int
 	Askers []Asker
@@ -108,8 +110,9 @@ type Result struct {
 	ProviderHost string
 	// Correlator goes back to an ADK client with its ticket.
 	Correlator string
-	// Input says that the request was no login.
-	Input bool
+	// Input and Confirmation say that the request was no login.
+	Input        bool
+	Confirmation bool
 }
 
 // Errors of [Logins].

@@ -70,6 +70,16 @@ func (h *Handler) outcome(r Result, before bool) view {
 	}
 	m := message{status: http.StatusOK}
 	switch {
+	case r.Confirmation && !r.Outcome.Open() && before && r.Outcome != auth.StatusExpired && r.Outcome != auth.StatusCancelled:
+		m.title, m.lines = "Already answered", []string{"This call was " + word(r.Outcome) + " before. Nothing was changed.", closeWindow}
+	case r.Confirmation && r.Outcome == auth.StatusGranted:
+		m.title, m.lines = "Approved", []string{who + " makes this one call and goes on by itself.", closeWindow}
+	case r.Confirmation && r.Outcome == auth.StatusDenied:
+		m.title, m.lines = "Rejected", []string{"The call is not made. " + who + " goes on without it.", closeWindow}
+	case r.Confirmation && r.Outcome == auth.StatusExpired:
+		m.status, m.title, m.lines = http.StatusGone, "Request expired", []string{"The time for this approval is over, and the call was not made.", closeWindow}
+	case r.Confirmation && r.Outcome == auth.StatusCancelled:
+		m.status, m.title, m.lines = http.StatusGone, "Request cancelled", []string{"Nobody waits for this approval any more.", closeWindow}
 	case r.Input && r.Outcome == auth.StatusGranted && before:
 		m.title, m.lines = "Already answered", []string{"This was answered before.", closeWindow}
 	case r.Input && r.Outcome == auth.StatusGranted:
@@ -94,4 +104,11 @@ func (h *Handler) outcome(r Result, before bool) view {
 		m.title, m.lines, m.again = "Login in progress", []string{"The login is being completed."}, "Look again"
 	}
 	return h.say(m, r.RequestID)
+}
+
+func word(s auth.Status) string {
+	if s == auth.StatusGranted {
+		return "approved"
+	}
+	return "rejected"
 }

@@ -42,7 +42,7 @@ type view struct {
 }
 
 func parsePages() (*template.Template, error) {
-	pages, err := template.New("").Funcs(template.FuncMap{"plain": plain, "long": long, "host": host, "date": date, "iso": iso}).ParseFS(pageFiles, "pages/*.html")
+	pages, err := template.New("").Funcs(template.FuncMap{"plain": plain, "long": long, "host": host, "date": date, "iso": iso, "exact": exact}).ParseFS(pageFiles, "pages/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
@@ -92,7 +92,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v view) {
 		web.Error(w, r, http.StatusInternalServerError, "internal error")
 		return
 	}
-	web.PageHeaders(w.Header(), v.name == "ask.html" || v.name == "input.html") // their answers redirect
+	web.PageHeaders(w.Header(), v.name != "message.html") // their answers redirect
 	w.WriteHeader(v.status)
 	_, _ = body.WriteTo(w) // the client is gone; nobody is left to tell
 }

@@ -12,7 +12,7 @@ type Run struct {
 	App     string `json:"app"`
 	User    string `json:"user"`
 	Session string `json:"session"`
-	// State is one of wire's: running, waiting_credential, waiting_input, idle, or the ending of a closed session. "new" before the first
+	// State is one of wire's: running, waiting_credential, waiting_input, waiting_confirmation, idle, or the ending of a closed session. "new" before the first
 	// message.
 	State      string    `json:"state"`
 	Mode       string    `json:"mode"`
@@ -22,9 +22,9 @@ type Run struct {
 	Updated    time.Time `json:"updated"`
 }
 
-// Waiting is what a run waits for: a login, or what a server wants of the person besides.
+// Waiting is what a run waits for: a login, what a server wants of the person besides, or the approval of a call.
 type Waiting struct {
-	// Kind is "login" or "input".
+	// Kind is "login", "input" or "confirmation".
 	Kind     string    `json:"kind"`
 	Request  string    `json:"request"`
 	Link     string    `json:"link"`

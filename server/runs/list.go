@@ -39,15 +39,15 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 }
 
 func kindOf(r auth.Request) string {
-	if r.Need.Type == auth.TypeInput {
-		return auth.TypeInput
+	if !r.Need.Login() {
+		return r.Need.Type
 	}
 	return "login"
 }
 
-// provider is whom the person deals with: the issuer, or the server that wants input.
+// provider is whom the person deals with: the issuer, or the server that wants input or has the tool.
 func provider(r auth.Request) string {
-	if r.Need.Type != auth.TypeInput {
+	if r.Need.Login() {
 		return r.Need.Provider.Issuer
 	}
 	u, err := url.Parse(r.Need.Server)

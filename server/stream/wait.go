@@ -59,7 +59,7 @@ func acted(ctx context.Context, log session.Log, row session.Session, r auth.Req
 // Asks says whether e is the event that asks request.
 func Asks(e *session.Record, request string) bool {
 	for _, call := range e.Calls() {
-		if call.ID == request && call.Name == agent.RequestCredential {
+		if call.ID == request && (call.Name == agent.RequestCredential || call.Name == agent.RequestConfirmation) {
 			return true
 		}
 	}

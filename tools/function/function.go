@@ -53,6 +53,7 @@ func NewCall[In, Out any](name, description string, fn func(ctx context.Context,
 		},
 		schema:      resolved,
 		credentials: s.credentials,
+		confirm:     s.confirm,
 		fn:          fn,
 	}
 	if len(s.credentials) > 0 {
@@ -75,6 +76,7 @@ type function[In, Out any] struct {
 	declaration tools.Declaration
 	schema      *jsonschema.Resolved
 	credentials []agent.Auth
+	confirm     bool
 	fn          func(context.Context, tools.Call, In) (Out, error)
 }
 
@@ -83,6 +85,9 @@ type authorized[In, Out any] struct{ *function[In, Out] }
 
 // Credentials implements [tools.Authorized].
 func (a *authorized[In, Out]) Credentials() []agent.Auth { return slices.Clone(a.credentials) }
+
+// RequiresConfirmation implements [tools.Guarded].
+func (f *function[In, Out]) RequiresConfirmation() bool { return f.confirm }
 
 // Declaration implements [tools.Tool].
 func (f *function[In, Out]) Declaration() tools.Declaration { return f.declaration }
@@ -139,8 +144,9 @@ func encode(name string, out any) (tools.Result, error) {
 func classify(ctx context.Context, name string, err error) error {
 	var required *auth.RequiredError
 	var told *tools.Error
+	var confirm *tools.ConfirmationRequiredError
 	switch {
-	case errors.As(err, &required), errors.Is(err, tools.ErrNotExecuted), errors.Is(err, tools.ErrUnknown), errors.Is(err, auth.ErrUnavailable):
+	case errors.As(err, &required), errors.As(err, &confirm), errors.Is(err, tools.ErrNotExecuted), errors.Is(err, tools.ErrUnknown), errors.Is(err, auth.ErrUnavailable):
 		return fmt.Errorf("tool %s: %w", name, err)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return fmt.Errorf("tool %s: %w", name, err)

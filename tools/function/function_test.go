@@ -280,3 +280,29 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	asks := &tools.ConfirmationRequiredError{Hint: "Really?", Payload: map[string]any{"n": 1}}
+	for name, opts := range map[string][]function.Option{"plain": nil, "guarded": {function.RequireConfirmation(), function.Credential(credential("k"))}} {
+		tool, err := function.NewCall("f", "", func(_ context.Context, c tools.Call, _ struct{}) (bool, error) {
+			if c.Confirmation == nil {
+				return false, asks
+			}
+			return c.Confirmation.Confirmed, nil
+		}, opts...)
+		require.NoError(t, err)
+		guarded, ok := tool.(tools.Guarded)
+		require.True(t, ok)
+		require.Equal(t, name == "guarded", guarded.RequiresConfirmation())
+		_, err = tool.Call(t.Context(), tools.Call{})
+		var required *tools.ConfirmationRequiredError
+		require.ErrorAs(t, err, &required)
+		require.Equal(t, asks, required)
+		var told *tools.Error
+		require.NotErrorAs(t, err, &told, "it is no failure")
+		res, err := tool.Call(t.Context(), tools.Call{Confirmation: &tools.Confirmation{Confirmed: true}})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"result": true}, res.Response)
+	}
+}

@@ -12,6 +12,7 @@ type Option func(*settings) error
 
 type settings struct {
 	idempotent  bool
+	confirm     bool
 	credentials []agent.Auth
 }
 
@@ -20,6 +21,17 @@ type settings struct {
 func Idempotent() Option {
 	return func(s *settings) error {
 		s.idempotent = true
+		return nil
+	}
+}
+
+// RequireConfirmation says that each call waits until a person has approved it (ADK's require_confirmation). To ask only for
+// some calls, the function returns a [tools.ConfirmationRequiredError].
+//
+// An approved call is tried once: when it is not known how it ended, the model is told so, also if it is [Idempotent].
+func RequireConfirmation() Option {
+	return func(s *settings) error {
+		s.confirm = true
 		return nil
 	}
 }

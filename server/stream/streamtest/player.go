@@ -165,6 +165,27 @@ func (p *Player) AskOnly(call, id string) auth.Request {
 	return asked.Request
 }
 
+// AskApproval opens a request for a person's approval of a call and lets the run wait for it.
+func (p *Player) AskApproval(call, id string) auth.Request {
+	p.tb.Helper()
+	r := auth.Request{
+		ID: id, Owner: p.Row.Owner, Session: p.Row.ID, WorkflowID: p.Row.WorkflowID, Invocation: p.Invocation, Agent: "helper", Call: call,
+		Correlator: "correlator-" + id,
+		Need:       auth.Need{Type: auth.TypeConfirmation, Slot: auth.ConfirmationSlot(p.Row.Owner, call, false), Tool: "search", Toolset: "notion"},
+	}
+	e := p.event(session.KindRequest, &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{
+		ID: id, Name: agent.RequestConfirmation, Args: map[string]any{
+			"originalFunctionCall": map[string]any{"id": call, "name": "search", "args": map[string]any{}},
+			"toolConfirmation":     map[string]any{"hint": "Search?", "confirmed": false},
+		},
+	}}}})
+	e.LongRunningToolIDs = []string{id}
+	asked, err := p.Store.Ask(p.tb.Context(), p.add(), r, func(auth.Request) (session.NewEvent, error) { return e, nil })
+	check(p.tb, err)
+	check(p.tb, p.Store.SetStatus(p.tb.Context(), p.Row, "run", string(wire.StateWaitingConfirmation)))
+	return asked.Request
+}
+
 // Wait writes that every branch waits.
 func (p *Player) Wait() {
 	p.tb.Helper()
