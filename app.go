@@ -1,6 +1,7 @@
 package tarry
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,8 @@ type App struct {
 	Agents []*agent.Definition
 	// Tools are Go functions that agents name.
 	Tools []tools.Tool
+	// Schemas are the forms that output_schema and input_schema of agents in files may name; [Schema] makes one of a Go type.
+	Schemas map[string]json.RawMessage
 	// Models are providers by the prefix of the names that they serve ("acme" serves "acme/large"). They come before
 	// Tarry's own: gemini, openai and, where a scripts folder is set, scripted.
 	Models map[string]models.Factory
@@ -28,13 +31,18 @@ type App struct {
 // definitions reads the agents folder and checks everything that can be checked before a run.
 func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definition, error) {
 	all := slices.Clone(a.Agents)
+	for name, schema := range a.Schemas {
+		if _, err := tools.CompileSchema(schema); err != nil {
+			return nil, fmt.Errorf("register schema %s: %w", name, err)
+		}
+	}
 	for _, d := range a.Agents {
 		if err := d.Validate(); err != nil {
 			return nil, fmt.Errorf("agent %s: %w", d.App, err)
 		}
 	}
 	if c.AgentsDir != "" {
-		loaded, err := yaml.Load(c.AgentsDir, yaml.Options{Functions: functions.Names(), AllowStdio: c.AllowStdio, Vars: c.Vars})
+		loaded, err := yaml.Load(c.AgentsDir, yaml.Options{Functions: functions.Names(), Schemas: a.Schemas, AllowStdio: c.AllowStdio, Vars: c.Vars})
 		if err != nil {
 			return nil, fmt.Errorf("read agents in %s: %w", c.AgentsDir, err)
 		}
@@ -47,6 +55,9 @@ func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definiti
 		}
 		seen[d.App] = true
 		for node := range d.All() {
+			if err := schemas(node); err != nil {
+				return nil, err
+			}
 			for _, tool := range node.Tools {
 				if _, ok := functions.Tool(tool.Function); tool.Function != "" && !ok {
 					return nil, fmt.Errorf("agent %s uses the tool %q, which is not registered; there are %v", node.Name, tool.Function, functions.Names())
@@ -55,6 +66,18 @@ func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definiti
 		}
 	}
 	return all, nil
+}
+
+func schemas(node *agent.Agent) error {
+	for field, schema := range map[string]json.RawMessage{"output_schema": node.OutputSchema, "input_schema": node.InputSchema} {
+		if len(schema) == 0 {
+			continue
+		}
+		if _, err := tools.CompileSchema(schema); err != nil {
+			return fmt.Errorf("agent %s: %s: %w", node.Name, field, err)
+		}
+	}
+	return nil
 }
 
 func (a App) models(c Config, client httpClient) (*models.Registry, error) {

@@ -38,7 +38,7 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 		return a.modelFailed(ctx, t, in, turn, "MODEL_UNKNOWN", "The model "+strconv.Quote(turn.request.Model)+" is not available on this worker.")
 	}
 	a.fault(ctx, "model.before")
-	response, err := a.generate(ctx, model, turn.request)
+	response, err := a.formed(ctx, model, turn)
 	if err != nil {
 		return a.modelError(ctx, t, in, turn, err)
 	}
@@ -98,6 +98,12 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, Content: own(r.Content), UsageMetadata: r.UsageMetadata,
 		FinishReason: r.FinishReason, ModelVersion: r.ModelVersion, ErrorCode: r.ErrorCode, ErrorMessage: r.ErrorMessage,
 	}
+	var value any
+	formed := false
+	if turn.output != nil {
+		value, formed = turn.output.settle(&e)
+	}
+	e.Actions.StateDelta = stateDelta(t.def.Find(in.Agent), &e, value, formed)
 	add := t.append()
 	add.Answers = map[string]string{}
 	add.Events = []session.NewEvent{{Kind: session.KindModel, Parents: in.Heads, Event: e}}
@@ -112,21 +118,18 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 			call.Args = map[string]any{}
 		}
 		row.Args = encode(call.Args)
-		if tool, ok := turn.tools[call.Name]; ok {
+		if tool, ok := turn.tools[call.Name]; ok && tool.toolset != "" {
 			row.Toolset, row.Name, row.Idempotent = tool.toolset, tool.name, tool.declaration.Idempotent
 		} else {
-			answer := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID},
-				map[string]any{"error": "There is no tool " + strconv.Quote(call.Name) + ". " + turn.names()})
+			told := map[string]any{"error": "There is no tool " + strconv.Quote(call.Name) + ". " + turn.names()}
+			if ok {
+				told = turn.output.refuse(call, len(e.Calls()) == 1)
+			}
+			answer := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID}, told)
 			row.Answer = answer.ID
 			add.Events = append(add.Events, answer)
 		}
 		add.Calls = append(add.Calls, row)
-	}
-	node := t.def.Find(in.Agent)
-	if len(add.Calls) == 0 && node.OutputKey != "" {
-		if text := e.Text(); text != "" {
-			add.Events[0].Actions.StateDelta = map[string]any{node.OutputKey: text}
-		}
 	}
 	records, err := a.Log.Append(ctx, add)
 	if err != nil {
@@ -160,7 +163,8 @@ func (a *Activities) modelResult(ctx context.Context, t *attempt, record *sessio
 	if err != nil {
 		return wire.ModelResult{}, err
 	}
-	out := wire.ModelResult{Event: record.ID, Failed: record.ErrorCode != "" && len(record.Calls()) == 0 && record.Text() == ""}
+	out := wire.ModelResult{Event: record.ID}
+	out.Failed = record.ErrorCode != "" && len(record.Calls()) == 0 && (record.Text() == "" || record.ErrorCode == codeOutput)
 	for _, call := range record.Calls() {
 		row, err := a.Log.Call(ctx, t.row, call.ID)
 		if err != nil {

@@ -22,6 +22,7 @@ type turn struct {
 	invocation string
 	request    *models.Request
 	tools      map[string]offered // by the name that the model knows
+	output     *output            // nil: any form of answer will do
 }
 
 // offered is a tool as a model sees it, and where its calls go.
@@ -76,9 +77,17 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	if said != "" {
 		out.request.Contents = beforeUser(contents, genai.NewContentFromText(said, genai.RoleUser))
 	}
+	if out.output, err = outputOf(node, view); err != nil {
+		return out, err
+	}
 	notes, err := a.offer(ctx, t, node, in.Lists, &out)
 	if err != nil {
 		return out, err
+	}
+	if out.output != nil {
+		if note := out.output.require(&out); note != "" {
+			notes = append(notes, note)
+		}
 	}
 	out.request.Config.SystemInstruction = genai.NewContentFromText(strings.Join(append(system, notes...), "\n\n"), genai.RoleUser)
 	return out, nil
@@ -109,7 +118,7 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 	var declared []*genai.FunctionDeclaration
 	add := func(toolset, name string, d tools.Declaration) {
 		public := name[strings.LastIndex(name, ".")+1:] // providers allow no dots
-		if _, taken := out.tools[public]; taken || agent.Reserved(public) {
+		if _, taken := out.tools[public]; taken || agent.Reserved(public) || out.output != nil && public == setModelResponse {
 			a.Slog.WarnContext(ctx, "tool is hidden by another of the same name", "tool", name, "toolset", toolset, "agent", node.Name)
 			return
 		}

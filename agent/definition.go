@@ -40,6 +40,11 @@ type Agent struct {
 	StaticInstruction string `json:"static_instruction,omitempty"`
 	// OutputKey names the state key that receives the agent's final text. Empty means none.
 	OutputKey string `json:"output_key,omitempty"`
+	// OutputSchema is the JSON Schema of the agent's final answer; empty means any text. With OutputKey the state gets the
+	// answer's value instead of its text.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	// InputSchema is the JSON Schema of what the agent is called with where it serves as a tool; empty means any text.
+	InputSchema json.RawMessage `json:"input_schema,omitempty"`
 	// IncludeContents is "default" (or empty) or "none": whether earlier invocations are shown to the model.
 	IncludeContents string `json:"include_contents,omitempty"`
 	// GenerateContentConfig is ADK's generate_content_config as JSON in genai's camelCase.

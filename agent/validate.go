@@ -168,6 +168,8 @@ func (v *validator) composite(a *Agent) {
 	}{
 		{"static_instruction", a.StaticInstruction != ""},
 		{"output_key", a.OutputKey != ""},
+		{"output_schema", len(a.OutputSchema) > 0},
+		{"input_schema", len(a.InputSchema) > 0},
 		{"include_contents", a.IncludeContents != ""},
 		{"generate_content_config", len(a.GenerateContentConfig) > 0},
 		{"credential_deadline", a.Wait.Deadline > 0},
@@ -204,11 +206,25 @@ func (v *validator) tool(a *Agent, i int, t Tool) {
 }
 
 func (v *validator) generation(a *Agent) {
-	if len(a.GenerateContentConfig) == 0 {
+	config := v.object(a, "generate_content_config", a.GenerateContentConfig)
+	v.object(a, "input_schema", a.InputSchema)
+	if v.object(a, "output_schema", a.OutputSchema) == nil {
 		return
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(a.GenerateContentConfig, &object); err != nil || object == nil {
-		v.add(a, "generate_content_config", "not a JSON object")
+	for _, key := range []string{"responseJsonSchema", "responseSchema", "responseMimeType"} {
+		if _, set := config[key]; set {
+			v.add(a, "generate_content_config", "%s is set by output_schema; remove one of them", key)
+		}
 	}
+}
+
+func (v *validator) object(a *Agent, field string, body json.RawMessage) map[string]json.RawMessage {
+	if len(body) == 0 {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(body, &object); err != nil || object == nil {
+		v.add(a, field, "not a JSON object")
+	}
+	return object
 }

@@ -13,7 +13,7 @@ const classPrefix = "google.adk.agents."
 func agentKeys() []string {
 	return []string{
 		"agent_class", "name", "description", "model", "instruction", "global_instruction", "static_instruction", "tools", "sub_agents", "max_iterations",
-		"output_key", "include_contents", "generate_content_config", "tarry",
+		"output_key", "output_schema", "input_schema", "include_contents", "generate_content_config", "tarry",
 	}
 }
 
@@ -21,8 +21,6 @@ func agentKeys() []string {
 func laterAgentKeys() map[string]string {
 	return map[string]string{
 		"model_code":                  "name the model with model",
-		"input_schema":                "",
-		"output_schema":               "describe the form of the answer in instruction",
 		"accumulate_output_key":       "",
 		"disallow_transfer_to_parent": "agents do not transfer to each other yet, so it can be removed",
 		"disallow_transfer_to_peers":  "agents do not transfer to each other yet, so it can be removed",
@@ -67,6 +65,12 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 				m.fail("is empty; name a model or leave the key out")
 			}
 		}
+	}
+	if s, ok := o.get("output_schema"); ok {
+		a.OutputSchema = l.schema(s)
+	}
+	if s, ok := o.get("input_schema"); ok {
+		a.InputSchema = l.schema(s)
 	}
 	if i, ok := o.get("include_contents"); ok {
 		a.IncludeContents = i.text()

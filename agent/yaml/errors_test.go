@@ -1,6 +1,7 @@
 package yaml_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,8 +55,15 @@ func badFiles() map[string]struct {
 		"too large":          one(head+"instruction: "+strings.Repeat("x", 1<<20), "larger than 1048576 bytes; split the agent or shorten its instruction"),
 
 		"unknown key":         one(head+"instructions: x\n", "3: instructions: unknown key; did you mean instruction?"),
-		"unknown far key":     one(head+"frobnicate: x\n", "3: frobnicate: unknown key; known: agent_class, description, generate_content_config, global_instruction, include_contents, instruction, max_iterations, model, name, output_key, static_instruction, sub_agents, tarry, tools"),
-		"key of ADK":          one(head+"output_schema: {name: x}\n", "3: output_schema: ADK knows this key, Tarry does not yet; describe the form of the answer in instruction"),
+		"unknown far key":     one(head+"frobnicate: x\n", "3: frobnicate: unknown key; known: agent_class, description, generate_content_config, global_instruction, include_contents, input_schema, instruction, max_iterations, model, name, output_key, output_schema, static_instruction, sub_agents, tarry, tools"),
+		"key of ADK":          one(head+"code_executor: {}\n", "3: code_executor: ADK knows this key, Tarry does not yet; remove it"),
+		"schema as text":      one(head+"output_schema: Weather\n", `3: output_schema: "Weather" must be a mapping (keys with values)`),
+		"unknown schema":      one(head+"output_schema: {name: Wether}\n", `3: output_schema.name: no schema "Wether" is registered; known: Weather`),
+		"schema twice":        one(head+"input_schema: {name: Weather, json_schema: {}}\n", "3: input_schema: needs a name of a registered schema, or json_schema; write one of the two"),
+		"schema without":      one(head+"input_schema: {args: []}\n", "3: input_schema.args: ADK knows this key, Tarry does not yet; a schema takes none", "3: input_schema: needs a name of a registered schema, or json_schema; write one of the two"),
+		"bad schema":          one(head+"output_schema:\n  json_schema: {type: 7}\n", "4: output_schema.json_schema: is not a JSON Schema; mend the type of one of its keywords"),
+		"schema elsewhere":    one(head+"output_schema:\n  json_schema: {$ref: 'https://x.example/hunter2'}\n", "4: output_schema.json_schema: is not a JSON Schema that can be used; each $ref must name a part of it, such as #/$defs/city, and each pattern be a regular expression"),
+		"schema and config":   one(head+"generate_content_config: {response_mime_type: text/plain}\noutput_schema: {json_schema: {type: object}}\n", "3: generate_content_config: responseMimeType is set by output_schema; remove one of them"),
 		"callbacks of ADK":    one(head+"before_model_callbacks: []\n", "3: before_model_callbacks: ADK knows this key, Tarry does not yet; remove it"),
 		"no name":             one("model: m\n", "1: name: missing; give the agent a name, for example root_agent"),
 		"bad name":            one("name: my agent\nmodel: m\n", `1: name: "my agent" is not an identifier (letters, digits, underscores, at most 64)`),
@@ -186,7 +194,8 @@ func badFiles() map[string]struct {
 
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
-	opts := yaml.Options{Functions: []string{"desk.open", "desk.close"}, Vars: map[string]string{"MODEL": "m", "MCP_URL": "http://localhost"}}
+	opts := yaml.Options{Functions: []string{"desk.open", "desk.close"}, Vars: map[string]string{"MODEL": "m", "MCP_URL": "http://localhost"},
+		Schemas: map[string]json.RawMessage{"Weather": json.RawMessage(`{"type":"object"}`)}}
 	for name, tc := range badFiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -221,3 +221,12 @@ func write(t *testing.T, files map[string]string) string {
 	}
 	return dir
 }
+
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"root_agent.yaml": head + "output_schema: {name: Weather}\ninput_schema:\n  json_schema:\n    type: object\n    properties: {city: {type: string}}\n"})
+	def, err := yaml.LoadApp(dir, yaml.Options{Schemas: map[string]json.RawMessage{"Weather": json.RawMessage(`{"type":"array"}`)}})
+	require.NoError(t, err)
+	require.Equal(t, `{"type":"array"}`, string(def.Root.OutputSchema), "the definition holds the schema, not its name")
+	require.Equal(t, `{"properties":{"city":{"type":"string"}},"type":"object"}`, string(def.Root.InputSchema))
+}

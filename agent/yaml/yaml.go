@@ -1,6 +1,7 @@
 package yaml
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,10 +16,13 @@ import (
 // RootFile is the name that ADK gives to the file of an app's root agent.
 const RootFile = "root_agent.yaml"
 
-// Options say what files may use. The zero value allows neither Go tools nor stdio servers nor variables.
+// Options say what files may use. The zero value allows neither Go tools nor named schemas nor stdio
+// servers nor variables.
 type Options struct {
 	// Functions are the names of the Go tools that the program registered, with dots as tools are written in files.
 	Functions []string
+	// Schemas are the JSON Schemas that output_schema and input_schema may name. They become part of the definition.
+	Schemas map[string]json.RawMessage
 	// AllowStdio lets files name commands that are started as MCP servers. Who can write such a file can run anything
 	// on the machine.
 	AllowStdio bool

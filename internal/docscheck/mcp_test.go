@@ -17,7 +17,7 @@ const mcpPage = "docs/mcp.md"
 // Every definition on the page on MCP servers is one that a worker takes.
 func TestDefinitionsAreValid(t *testing.T) {
 	t.Parallel()
-	found := regexp.MustCompile("(?s)```yaml\n(name: .*?)```").FindAllStringSubmatch(read(t, mcpPage), -1)
+	found := regexp.MustCompile("(?s)```yaml\n(name: .*?)```").FindAllStringSubmatch(read(t, mcpPage)+read(t, "docs/agents.md"), -1)
 	require.NotEmpty(t, found)
 	for _, block := range found {
 		dir := filepath.Join(t.TempDir(), "app")
