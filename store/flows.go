@@ -93,10 +93,14 @@ func (s *Store) Flow(ctx context.Context, stateHash string) (oauth.Flow, error) 
 }
 
 // Refuse implements [oauth.Store].
-func (s *Store) Refuse(ctx context.Context, stateHash, reason, codeHash string) error {
+func (s *Store) Refuse(ctx context.Context, stateHash, reason, codeHash string, most int) error {
 	return s.tx(ctx, func(c *conn) error {
 		f, r, err := c.flowAndRequest(stateHash)
 		if err != nil {
+			return err
+		}
+		n, err := c.exec(`UPDATE flows SET refusals = refusals + 1 WHERE state_hash = ? AND refusals < ?`, f.StateHash, most)
+		if err != nil || n == 0 { // it cannot be live any more: its codes need no record
 			return err
 		}
 		if codeHash != "" {
@@ -104,7 +108,13 @@ func (s *Store) Refuse(ctx context.Context, stateHash, reason, codeHash string) 
 				return err
 			}
 		}
-		return c.audit(r.Owner, r.Session, r.ID, auditRefused, reason)
+		if err := c.audit(r.Owner, r.Session, r.ID, auditRefused, reason); err != nil {
+			return err
+		}
+		if n, err = c.exec(`UPDATE flows SET status = 'spent', verifier = NULL, nonce = NULL WHERE state_hash = ? AND status = 'live' AND refusals >= ?`, f.StateHash, most); err != nil || n == 0 {
+			return err
+		}
+		return c.audit(r.Owner, r.Session, r.ID, auditReopened, "refused too often")
 	})
 }
 

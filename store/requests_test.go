@@ -342,16 +342,62 @@ func flowCases() []testCase {
 		{"flow/a refused code is never used, another is", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
 			state := k.begun(request)
-			require.NoError(k, k.s.Refuse(k.ctx, state, "browser", "stolen"))
-			require.NoError(k, k.s.Refuse(k.ctx, state, "browser", "stolen"))
-			require.NoError(k, k.s.Refuse(k.ctx, state, "incomplete", ""))
+			require.NoError(k, k.s.Refuse(k.ctx, state, "browser", "stolen", 32))
+			require.NoError(k, k.s.Refuse(k.ctx, state, "browser", "stolen", 32))
+			require.NoError(k, k.s.Refuse(k.ctx, state, "incomplete", "", 32))
 			_, err := k.s.StartExchange(k.ctx, state, []byte("x"), "stolen", time.Minute)
 			require.ErrorIs(k, err, oauth.ErrConflict)
 			require.Equal(k, auth.StatusPending, k.request(request).Status, "a refusal consumes nothing")
 			_, err = k.s.StartExchange(k.ctx, state, []byte("x"), "", time.Minute)
 			require.NoError(k, err)
 			require.Equal(k, []string{"asked", "opened", "refused", "refused", "refused"}, k.audits(ann))
-			require.ErrorIs(k, k.s.Refuse(k.ctx, "unknown", "x", ""), oauth.ErrNotFound)
+			require.ErrorIs(k, k.s.Refuse(k.ctx, "unknown", "x", "", 32), oauth.ErrNotFound)
+		}},
+		{"flow/refusals end, and with them the login, but not its request", func(k *kit) {
+			const most, sent = 5, 12
+			_, request := k.waiting(ann, "s", "read")
+			state, second := k.begun(request), k.handle()
+			for i := range most - 1 {
+				require.NoError(k, k.s.Refuse(k.ctx, state, "browser", fmt.Sprint("code", i), most))
+			}
+			f, err := k.s.Flow(k.ctx, state)
+			require.NoError(k, err)
+			require.Equal(k, oauth.FlowLive, f.Status)
+			var wait sync.WaitGroup
+			for i := range sent {
+				h := k.s
+				if i%2 == 1 {
+					h = second
+				}
+				wait.Go(func() {
+					if err := h.Refuse(k.ctx, state, "browser", fmt.Sprint("later", i), most); err != nil {
+						k.Error(err)
+					}
+				})
+			}
+			wait.Wait()
+			f, err = k.s.Flow(k.ctx, state)
+			require.NoError(k, err)
+			require.Equal(k, oauth.FlowSpent, f.Status)
+			require.Empty(k, f.Verifier)
+			require.Equal(k, []string{"asked", "opened", "refused", "refused", "refused", "refused", "refused", "reopened"}, k.audits(ann))
+			for i := range sent {
+				_, err := k.s.StartExchange(k.ctx, state, []byte("x"), fmt.Sprint("later", i), time.Minute)
+				require.ErrorIs(k, err, oauth.ErrConflict, "recorded or not")
+			}
+			require.Equal(k, auth.StatusPending, k.request(request).Status)
+			k.login(request, "read")
+		}},
+		{"flow/refusals do not end a login that is being completed", func(k *kit) {
+			_, request := k.waiting(ann, "s", "read")
+			state := k.exchanging(request)
+			for i := range 5 {
+				require.NoError(k, k.s.Refuse(k.ctx, state, "browser", fmt.Sprint("code", i), 2))
+			}
+			require.Equal(k, []string{"asked", "opened", "refused", "refused"}, k.audits(ann))
+			_, err := k.s.Commit(k.ctx, state, grant("read"))
+			require.NoError(k, err)
+			require.Equal(k, auth.StatusGranted, k.request(request).Status)
 		}},
 		{"flow/an expired flow exchanges nothing", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
@@ -696,7 +742,7 @@ func TestSecretsStayInTheirColumns(t *testing.T) {
 			k := newKit(t, fresh(t))
 			_, request := k.waiting(ann, "s", "read")
 			state := k.begun(request)
-			require.NoError(t, k.s.Refuse(k.ctx, state, "browser", "stolen-hash"))
+			require.NoError(t, k.s.Refuse(k.ctx, state, "browser", "stolen-hash", 32))
 			k.login(request, "read")
 			rows, err := k.s.AuditLog(k.ctx, ann, 100)
 			require.NoError(t, err)

@@ -35,6 +35,11 @@ type Result struct {
 const (
 	maxState = 512
 	maxParam = 8 << 10
+	// maxRefusals bounds what one login can have us write: whoever knows its state may send answers for ever. It is far
+	// beyond what reloads and further tabs bring.
+	maxRefusals = 32
+	// refuseTimeout bounds the writing of one.
+	refuseTimeout = 5 * time.Second
 )
 
 // Complete finishes the login that cb belongs to. With an error the request waits as before, unless Result says
@@ -108,13 +113,16 @@ func (s *Service) prove(f Flow, access auth.Access, cb Callback) (reason string,
 	return "", nil
 }
 
-// refuse changes nothing but this: the code that came along is never used.
+// refuse changes nothing but this: the code that came along is never used, and a login with too many refusals is spent.
+// A sender that goes away at once must not keep its code from being recorded.
 func (s *Service) refuse(ctx context.Context, f Flow, reason, code string) {
 	codeHash := ""
 	if code != "" {
 		codeHash = digest(code)
 	}
-	if err := s.cfg.Store.Refuse(ctx, f.StateHash, reason, codeHash); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseTimeout)
+	defer cancel()
+	if err := s.cfg.Store.Refuse(ctx, f.StateHash, reason, codeHash, maxRefusals); err != nil {
 		s.cfg.Log.ErrorContext(ctx, "record refused callback", "request_id", f.Request, "err", err)
 	}
 }

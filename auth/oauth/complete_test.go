@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -167,6 +168,47 @@ func TestRefusedCodeIsNeverUsed(t *testing.T) {
 	_, err = w.service.Complete(t.Context(), only(ann), cb)
 	require.ErrorIs(t, err, oauth.ErrRefusedCode)
 	require.Empty(t, w.provider.tokenRequests())
+}
+
+// Whoever sends a code from another browser and hangs up has still shown it to somebody.
+func TestRefusedCodeIsRecordedWhoeverHangsUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("R", w.needOf(w.mcpWant()))
+	cb := w.callback("R")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := w.service.Complete(gone, only(agent.Owner{App: "app", User: "mallory"}), cb)
+	require.ErrorIs(t, err, oauth.ErrWrongUser)
+	_, err = w.service.Complete(t.Context(), only(ann), cb)
+	require.ErrorIs(t, err, oauth.ErrRefusedCode)
+}
+
+// Whoever knows a state may end that login, and no more: nothing grows, and the link begins another.
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("R", w.needOf(w.mcpWant()))
+	cb := w.callback("R")
+	wrong := cb
+	wrong.Cookies = nil
+	for i := range 100 {
+		wrong.Code = fmt.Sprint("code", i)
+		_, err := w.service.Complete(t.Context(), only(ann), wrong)
+		require.ErrorIs(t, err, oauth.ErrWrongBrowser)
+	}
+	require.Len(t, w.store.refused, 32)
+	require.Len(t, w.store.audits(), 1+32)
+	for _, code := range []string{cb.Code, "code0", "code99"} {
+		cb.Code = code
+		_, err := w.service.Complete(t.Context(), only(ann), cb)
+		require.ErrorIs(t, err, oauth.ErrSpentFlow)
+	}
+	require.Empty(t, w.provider.tokenRequests())
+	require.Equal(t, auth.StatusPending, w.store.status("R"))
+	out, err := w.service.Complete(t.Context(), only(ann), w.callback("R"))
+	require.NoError(t, err)
+	require.Equal(t, auth.StatusGranted, out.Outcome)
 }
 
 func TestIssuerRules(t *testing.T) {

@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type memoryStore struct {
 	// callbacks is what a metadata document lists.
 	callbacks []string
 	leases    int // calls of Lease
+	refusals  map[string]int
 	// failures makes the next calls of a method fail.
 	failures map[string]int
 }
@@ -41,7 +43,7 @@ type storedGrant struct {
 func newMemoryStore(now func() time.Time) *memoryStore {
 	return &memoryStore{
 		now: now, requests: map[string]*auth.Request{}, flows: map[string]*oauth.Flow{}, refused: map[string]bool{},
-		versions: map[string]int64{}, regs: map[string]oauth.Registration{}, failures: map[string]int{},
+		versions: map[string]int64{}, regs: map[string]oauth.Registration{}, failures: map[string]int{}, refusals: map[string]int{},
 	}
 }
 
@@ -220,11 +222,18 @@ func (m *memoryStore) Flows(_ context.Context, requestID string, limit int) (out
 	return out[:min(limit, len(out))], err
 }
 
-func (m *memoryStore) Refuse(_ context.Context, stateHash, reason, codeHash string) error {
+func (m *memoryStore) Refuse(ctx context.Context, stateHash, reason, codeHash string, most int) error {
 	done, err := m.enter("Refuse")
 	defer done()
-	if err != nil {
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
+	}
+	if m.refusals[stateHash] == most {
+		return nil
+	}
+	m.refusals[stateHash]++
+	if f := m.flows[stateHash]; m.refusals[stateHash] == most && f.Status == oauth.FlowLive {
+		f.Status = oauth.FlowSpent
 	}
 	if codeHash != "" {
 		m.refused[stateHash+codeHash] = true

@@ -49,8 +49,9 @@ type Store interface {
 	Flow(ctx context.Context, stateHash string) (Flow, error)
 	// Flows lists the flows of a request, newest first, whatever became of them.
 	Flows(ctx context.Context, requestID string, limit int) ([]Flow, error)
-	// Refuse records that a callback was refused and changes nothing else. codeHash may be empty.
-	Refuse(ctx context.Context, stateHash, reason, codeHash string) error
+	// Refuse records that a callback was refused. codeHash may be empty. The flow's refusal number most spends it, if it is
+	// live, and leaves its request as it is; from then on nothing is recorded any more.
+	Refuse(ctx context.Context, stateHash, reason, codeHash string, most int) error
 	// StartExchange moves flow and request to exchanging with the encrypted code written ahead, for as long as the lease.
 	// [ErrConflict] when the flow was used, its code was refused before, or the request does not wait any more.
 	StartExchange(ctx context.Context, stateHash string, code []byte, codeHash string, lease time.Duration) (Flow, error)
