@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"database/sql"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ func (w *world) checkAnswers(events []event, what string) {
 	for _, e := range events {
 		for _, p := range e.Content.Parts {
 			switch {
-			case p.FunctionCall != nil && p.FunctionCall.Name != "adk_request_credential":
+			case p.FunctionCall != nil && !strings.HasPrefix(p.FunctionCall.Name, "adk_request_"):
 				calls[p.FunctionCall.ID]++
 			case p.FunctionResponse != nil:
 				require.Contains(w.t, calls, p.FunctionResponse.ID, "%s: a response before its call", what)
