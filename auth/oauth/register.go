@@ -30,13 +30,18 @@ func (s *Service) client(ctx context.Context, request auth.Request, redirectURI 
 		_, err := s.clientSecret(ctx, n.Client, nil, Flow{}.ad(columnClientSecret))
 		return n.Client, auth.Secret{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.RegisterTimeout)
+	defer cancel()
 	release, err := s.registering.take(ctx, n.Provider.Issuer+" "+redirectURI)
 	if err != nil {
-		return auth.Client{}, auth.Secret{}, fmt.Errorf("%w: %w", auth.ErrUnavailable, err)
+		return auth.Client{}, auth.Secret{}, fmt.Errorf("%w: waited for another registration at %s: %w", auth.ErrUnavailable, discovery.Host(n.Provider.Issuer), err)
 	}
 	defer release()
 	r, secret, err := s.registration(ctx, request.ID, n.Provider, redirectURI)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // whatever failed of it, the time was over
+		return auth.Client{}, auth.Secret{}, fmt.Errorf("%w: %w", auth.ErrUnavailable, err)
+	case err != nil:
 		return auth.Client{}, auth.Secret{}, err
 	}
 	return auth.Client{ID: r.ClientID, Auth: r.Auth, Params: n.Client.Params}, secret, nil
@@ -111,8 +116,6 @@ func (s *Service) lost(ctx context.Context, requestID, clientID string) (bool, e
 // register is RFC 7591. A provider without refresh tokens may refuse a client that would take them, and then gets one that
 // does not.
 func (s *Service) register(ctx context.Context, p auth.Provider, redirectURI string) (Registration, auth.Secret, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.ExchangeTimeout)
-	defer cancel()
 	status, answer, err := s.requestClient(ctx, p, redirectURI, "authorization_code", "refresh_token")
 	if err == nil && refusesClient(answer) {
 		status, answer, err = s.requestClient(ctx, p, redirectURI, "authorization_code")

@@ -1,6 +1,8 @@
 package oauth_test
 
 import (
+	"errors"
+	"net/http"
 	"net/url"
 	"sync"
 	"testing"
@@ -161,4 +163,43 @@ func TestRefusedRegistration(t *testing.T) {
 			require.NotContains(t, err.Error(), "script")
 		})
 	}
+}
+
+// A provider that never answers a registration keeps nobody before a blank page, in the first place or behind others.
+func TestRegistrationIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("R", w.needOf(w.mcpWant()))
+	w.service = w.newService(func(c *oauth.Config) {
+		client := *c.HTTP
+		client.Transport = silent{next: c.HTTP.Transport, path: w.provider.URL + "/register"}
+		c.HTTP, c.RegisterTimeout = &client, 50*time.Millisecond
+	})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if _, err := w.service.Begin(t.Context(), only(ann), "R", ""); !errors.Is(err, auth.ErrUnavailable) {
+				t.Errorf("%v is not that it may be tried again", err)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, auth.StatusPending, w.store.status("R"))
+	w.service = w.newService()
+	w.login(w.mcpWant())
+}
+
+// silent holds requests to one URL back for as long as somebody waits for the answer.
+type silent struct {
+	next http.RoundTripper
+	path string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.String() == s.path {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return s.next.RoundTrip(r)
 }

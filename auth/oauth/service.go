@@ -51,6 +51,7 @@ const (
 const (
 	DefaultExchangeTimeout = 15 * time.Second
 	DefaultRefreshTimeout  = 10 * time.Second
+	DefaultRegisterTimeout = 5 * time.Second
 )
 
 // Config is what a [Service] works with.
@@ -75,6 +76,9 @@ type Config struct {
 	// ExchangeTimeout and RefreshTimeout bound a token request; 0 means the defaults. Leases are longer.
 	ExchangeTimeout time.Duration
 	RefreshTimeout  time.Duration
+	// RegisterTimeout bounds the registration of a client, with the wait for one that is under way: a person has pressed a
+	// button and sees nothing until then. 0 means the default.
+	RegisterTimeout time.Duration
 	// Wake is called after messages to runs were stored; nil means that somebody polls.
 	Wake func()
 	// Fault is called at named points by tests; nil in production.
@@ -121,6 +125,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	if cfg.RefreshTimeout <= 0 {
 		cfg.RefreshTimeout = DefaultRefreshTimeout
+	}
+	if cfg.RegisterTimeout <= 0 {
+		cfg.RegisterTimeout = DefaultRegisterTimeout
 	}
 	return &Service{cfg: cfg}, nil
 }
