@@ -85,13 +85,13 @@ func heartbeat(ctx context.Context) (stop func()) {
 		tick := time.NewTicker(min(every, time.Second))
 		defer tick.Stop()
 		for {
-			activity.RecordHeartbeat(ctx)
-			select {
+			select { // an activity that is quicker than the first tick needs none, and each is a write of Temporal's
 			case <-done:
 				return
 			case <-ctx.Done():
 				return
 			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
 			}
 		}
 	}()
