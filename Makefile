@@ -10,6 +10,10 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 SOAK_POINTS := 50
 # How many logins it lets land around the wait.
 SOAK_LOGINS := 1000
+# What `make bench` runs: flags of bin/bench (go run ./bench -h lists them), and how often it asks under bogus callbacks.
+BENCH_FLAGS :=
+CALLBACKS := yes
+BENCH_CALLBACKS := 10x
 TEST_TIMEOUT := 25m
 SOAK_TIMEOUT := 60m
 INTEROP_TIMEOUT := 15m
@@ -36,7 +40,7 @@ say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-main test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross interop conformance soak clean race-possible
+	lint-examples lint-workflows cross interop conformance soak bench clean race-possible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -152,6 +156,14 @@ conformance: build ## run the MCP conformance suite against the running service,
 soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
 	@$(call say,killing at $(SOAK_POINTS) points)
 	@TARRY_SOAK=$(SOAK_POINTS) TARRY_LOGINS=$(SOAK_LOGINS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run 'Soak|SeededKills|LoginsAroundTheWait|ThousandLogins' ./e2e
+
+bench: build ## measure the loop beside a bare Temporal workflow, and callbacks under load (CALLBACKS=no leaves those out)
+	@go build -o bin/bench ./bench
+	@bin/bench $(BENCH_FLAGS)
+	@if [ "$(CALLBACKS)" != no ]; then \
+		$(call say,what a person notices of bogus callbacks); \
+		go test -count=1 -run '^$$' -bench UnderBogusCallbacks -benchtime $(BENCH_CALLBACKS) -timeout $(TEST_TIMEOUT) ./e2e; \
+	fi
 
 clean: ## remove what was built, tools included
 	rm -rf bin
