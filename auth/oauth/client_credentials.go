@@ -37,8 +37,9 @@ func (b *broker) appToken(ctx context.Context, t target, want auth.Want) (auth.A
 	return b.reveal(ctx, *usable, want)
 }
 
-// unasked limits a credential that no person is asked for to the scopes that its definition names, if it names any: there
-// is nobody to refuse what the server wants beyond.
+// unasked limits a credential that no person is asked for to the scopes that its definition names: there is nobody to
+// refuse what the server wants beyond. Where it names none, the first token is for what the server says it needs, as the
+// specification of MCP has it; what a server names when it has got a token is asked for only within max_scopes.
 func unasked(want auth.Want) auth.Want {
 	if len(want.Auth.MaxScopes) == 0 {
 		want.Auth.MaxScopes = want.Auth.Scopes
@@ -73,13 +74,22 @@ func (b *broker) appRefused(ctx context.Context, m *memory, t target, want auth.
 		if usable != nil && auth.Covers(usable.Scopes, challenge.Scopes) && usable.Version <= c.Used {
 			return ErrForbidden
 		}
+		var given []string
+		if usable != nil {
+			given = usable.Scopes
+		}
+		if more := without(challenge.Scopes, given); len(want.Auth.MaxScopes) == 0 && len(more) > 0 {
+			return beyondDefinition(want, more)
+		}
 		want.Auth.Scopes = auth.Union(want.Auth.Scopes, challenge.Scopes)
+	} else if len(want.Auth.MaxScopes) == 0 && c.Used > 0 {
+		c.WWWAuthenticate = withoutScopes(c.WWWAuthenticate)
 	}
 	switch {
 	case usable != nil && usable.Version > c.Used && auth.Covers(usable.Scopes, want.Auth.Scopes):
 		return nil
 	case m.refreshed:
-		return misconfigured("%s refuses the token that client %q was just given: its provider and the definition's resource and scopes do not fit the server",
+		return misconfigured("%s refuses the token that client %q was just given: its provider and the definition's resource, scopes and max_scopes do not fit the server",
 			discovery.Host(want.Server), want.Auth.ClientID)
 	}
 	m.refreshed = true
@@ -150,9 +160,24 @@ func (b *broker) appNeed(ctx context.Context, t target, want auth.Want, wwwAuthe
 		}
 	}
 	if limit := a.MaxScopes; len(limit) > 0 && !auth.Covers(limit, n.Scopes) {
-		return n, fmt.Errorf("%w: %s", ErrScopeLimit, shorten(without(n.Scopes, limit)))
+		return n, beyondDefinition(want, without(n.Scopes, limit))
 	}
 	return n, nil
+}
+
+// beyondDefinition: a server that has the token wants one for more, and nobody but the definition's author can say yes.
+func beyondDefinition(want auth.Want, scopes []string) error {
+	return fmt.Errorf("%w: %w", ErrScopeLimit, misconfigured("%s wants %s, and nobody is asked: list that in max_scopes under tarry if client %q may use it there",
+		discovery.Host(want.Server), shorten(scopes), want.Auth.ClientID))
+}
+
+// withoutScopes keeps of a challenge where the server's documents are.
+func withoutScopes(challenges []string) []string {
+	c, ok := discovery.BearerChallenge(challenges)
+	if !ok || c.ResourceMetadata == "" || strings.ContainsAny(c.ResourceMetadata, "\"\\") {
+		return []string{"Bearer"}
+	}
+	return []string{`Bearer resource_metadata="` + c.ResourceMetadata + `"`}
 }
 
 // requestOwn is the token request; prior is the grant under our lease that it replaces, nil for none.

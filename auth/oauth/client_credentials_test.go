@@ -277,6 +277,44 @@ func TestAppTokenKeepsToItsScopes(t *testing.T) {
 	}
 }
 
+// Where the definition names no scopes, a server says what its token must be good for before it gets one, and not after.
+func TestAppTokenDoesNotGrowByChallenges(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		scopes string // of the first token, of a definition that names none
+		want   func(*world) auth.Want
+	}{
+		"written":    {"", func(w *world) auth.Want { want := w.appWant(); want.Auth.Scopes = nil; return want }},
+		"discovered": {"read", (*world).appMCPWant},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			want := tc.want(w)
+			token, err := w.broker().Token(t.Context(), want)
+			require.NoError(t, err)
+			err = w.broker().Challenged(t.Context(), want, auth.Challenge{Status: 403, Used: token.Version, WWWAuthenticate: []string{`Bearer error="insufficient_scope", scope="read admin"`}})
+			require.ErrorIs(t, err, oauth.ErrScopeLimit)
+			require.ErrorIs(t, err, auth.ErrMisconfigured)
+			require.ErrorContains(t, err, "admin, and nobody is asked: list that in max_scopes under tarry if client \"client\" may use it there")
+			require.Len(t, w.provider.tokenRequests(), 1)
+
+			challenge := auth.Challenge{Status: 401, Used: token.Version, WWWAuthenticate: []string{`Bearer error="invalid_token", scope="admin"`}}
+			b := w.broker()
+			require.NoError(t, b.Challenged(t.Context(), want, challenge), "the token may be revoked")
+			want.Refused = token.Version
+			next, err := b.Token(t.Context(), want)
+			require.NoError(t, err)
+			require.NotContains(t, next.Scopes, "admin")
+			for _, form := range w.provider.tokenRequests() {
+				require.Equal(t, tc.scopes, form.Get("scope"))
+			}
+			challenge.Used = next.Version
+			require.ErrorContains(t, b.Challenged(t.Context(), want, challenge), "max_scopes")
+		})
+	}
+}
+
 // The server's documents may say nothing before it is asked.
 func TestAppTokenAfterAChallenge(t *testing.T) {
 	t.Parallel()
