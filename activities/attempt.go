@@ -57,7 +57,15 @@ func (t *attempt) callID(role string) string {
 
 // append is the frame of an addition by this attempt.
 func (t *attempt) append(events ...session.NewEvent) session.Append {
-	return session.Append{Owner: t.row.Owner, Session: t.row.ID, Run: t.run, Events: events}
+	return session.Append{Owner: t.row.Owner, Session: t.row.ID, Run: t.run, Events: t.place(events)}
+}
+
+// place puts events into the branches of their agents.
+func (t *attempt) place(events []session.NewEvent) []session.NewEvent {
+	for i := range events {
+		events[i].Branch = t.def.Branch(events[i].Author)
+	}
+	return events
 }
 
 // stored returns the event that an earlier attempt stored in a role, or nil.

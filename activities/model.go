@@ -131,6 +131,7 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 		}
 		add.Calls = append(add.Calls, row)
 	}
+	t.place(add.Events)
 	records, err := a.Log.Append(ctx, add)
 	if err != nil {
 		return nil, a.failed(ctx, "store model answer", err)

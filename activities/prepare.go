@@ -56,7 +56,7 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 		return turn{}, a.failed(ctx, "read session", err)
 	}
 	out := turn{invocation: view[len(view)-1].InvocationID, tools: map[string]offered{}}
-	contents, err := session.Contents(view, in.Agent, "", node.IncludeContents)
+	contents, err := session.Contents(view, in.Agent, t.def.Branch(in.Agent), node.IncludeContents)
 	if err != nil {
 		return out, a.failed(ctx, "build conversation", err)
 	}

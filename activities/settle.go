@@ -60,7 +60,7 @@ func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.Sett
 		out.Event = call.Answer
 		if call.Answer == "" {
 			e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": settled(in.Reason, a.needType(ctx, t, in.Request))})
-			add.Events, add.Answers, out.Event = []session.NewEvent{e}, map[string]string{call.ID: e.ID}, e.ID
+			add.Events, add.Answers, out.Event = t.place([]session.NewEvent{e}), map[string]string{call.ID: e.ID}, e.ID
 		}
 	}
 	if _, err := a.Log.Append(ctx, add); err != nil {
@@ -146,6 +146,7 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 			ID: t.id(wire.RoleEvent), InvocationID: in.Invocation, Author: t.def.Root.Name, ErrorCode: code, ErrorMessage: message, TurnComplete: true,
 		}})
 	}
+	t.place(add.Events)
 	tips, err := a.Log.Finish(ctx, t.row, session.Ending{
 		Run: t.run, Invocation: in.Invocation, Status: in.End, Denied: in.Denied, Closed: in.Closed, Append: add,
 	})

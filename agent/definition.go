@@ -13,6 +13,7 @@ const (
 	KindLLM        Kind = "LlmAgent"
 	KindLoop       Kind = "LoopAgent"
 	KindSequential Kind = "SequentialAgent"
+	KindParallel   Kind = "ParallelAgent"
 )
 
 // Definition is one app: a tree of agents under the name that clients use (ADK's app name). It is immutable once

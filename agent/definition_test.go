@@ -87,3 +87,18 @@ func TestLookups(t *testing.T) {
 	require.Empty(t, empty.ModelOf("x"))
 	require.Nil(t, empty.Toolset("x"))
 }
+
+func TestBranch(t *testing.T) {
+	t.Parallel()
+	leaf := func(name string) *agent.Agent { return &agent.Agent{Name: name, Kind: agent.KindLLM} }
+	inner := &agent.Agent{Name: "inner", Kind: agent.KindParallel, SubAgents: []*agent.Agent{leaf("d"), leaf("e")}}
+	d := &agent.Definition{Root: &agent.Agent{Name: "root", Kind: agent.KindSequential, SubAgents: []*agent.Agent{
+		leaf("a"),
+		{Name: "outer", Kind: agent.KindParallel, SubAgents: []*agent.Agent{leaf("b"), {Name: "c", Kind: agent.KindLoop, SubAgents: []*agent.Agent{inner}}}},
+	}}}
+	for name, want := range map[string]string{
+		"root": "", "a": "", "outer": "", "b": "outer.b", "c": "outer.c", "inner": "outer.c", "d": "outer.c.inner.d", "e": "outer.c.inner.e", "nobody": "",
+	} {
+		require.Equal(t, want, d.Branch(name), name)
+	}
+}

@@ -81,10 +81,10 @@ func (v *validator) agent(a *Agent, place, model string, depth int) {
 	switch a.Kind {
 	case KindLLM:
 		v.llm(a, model)
-	case KindLoop, KindSequential:
+	case KindLoop, KindSequential, KindParallel:
 		v.composite(a)
 	default:
-		v.add(a, "agent_class", "%q is not one of %s, %s, %s", a.Kind, KindLLM, KindLoop, KindSequential)
+		v.add(a, "agent_class", "%q is not one of %s, %s, %s, %s", a.Kind, KindLLM, KindLoop, KindSequential, KindParallel)
 	}
 	for i, child := range a.SubAgents {
 		at := fmt.Sprintf("%s.sub_agents[%d]", place, i)

@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		"long name":     {func(d *agent.Definition) { llm(d).Name = strings.Repeat("a", 65) }, `agent "` + strings.Repeat("a", 65) + `": name: "` + strings.Repeat("a", 65) + `" is not an identifier (letters, digits, underscores, at most 64)`},
 		"user":          {func(d *agent.Definition) { llm(d).Name = "user" }, `agent "user": name: "user" is the author of what people say; choose another name`},
 		"same name":     {func(d *agent.Definition) { llm(d).Name = "reviewer" }, `agent "reviewer": name: used twice in the tree; each agent needs a name of its own`},
-		"kind":          {func(d *agent.Definition) { llm(d).Kind = "X" }, `agent "planner": agent_class: "X" is not one of LlmAgent, LoopAgent, SequentialAgent`},
+		"kind":          {func(d *agent.Definition) { llm(d).Kind = "X" }, `agent "planner": agent_class: "X" is not one of LlmAgent, LoopAgent, SequentialAgent, ParallelAgent`},
 		"no model":      {func(d *agent.Definition) { d.Root.Model = ""; d.Root.SubAgents[1].Model = "m" }, `agent "planner": model: missing; set it here or on a parent, for example gemini-2.5-flash`},
 		"contents":      {func(d *agent.Definition) { llm(d).IncludeContents = "x" }, `agent "planner": include_contents: "x" is neither "default" nor "none"`},
 		"iterations":    {func(d *agent.Definition) { llm(d).MaxIterations = 1 }, `agent "planner": max_iterations: only a LoopAgent has it`},

@@ -1,6 +1,9 @@
 package agent
 
-import "iter"
+import (
+	"iter"
+	"strings"
+)
 
 // All yields every agent of the tree, parents before children.
 func (d *Definition) All() iter.Seq[*Agent] {
@@ -22,4 +25,27 @@ func walk(a *Agent, yield func(*Agent) bool) bool {
 		}
 	}
 	return true
+}
+
+// Branch is the branch of an agent's events, as ADK names it: "parallel.child" for each ParallelAgent that it is below, the
+// outermost first; empty outside of all, and for names that the tree does not have. Siblings in a ParallelAgent do not see each other's events.
+func (d *Definition) Branch(name string) string {
+	branch, _ := branchOf(d.Root, name, "")
+	return branch
+}
+
+func branchOf(a *Agent, name, branch string) (string, bool) {
+	if a == nil || a.Name == name {
+		return branch, a != nil
+	}
+	for _, child := range a.SubAgents {
+		below := branch
+		if a.Kind == KindParallel {
+			below = strings.TrimPrefix(branch+"."+a.Name+"."+child.Name, ".")
+		}
+		if found, ok := branchOf(child, name, below); ok {
+			return found, true
+		}
+	}
+	return "", false
 }

@@ -85,6 +85,7 @@ func (r runHandle) status() (s runStatus) {
 
 type event struct {
 	ID, Author, InvocationID string
+	Branch                   string
 	ErrorCode                string
 	LongRunningToolIDs       []string `json:"longRunningToolIds"`
 	Content                  struct {

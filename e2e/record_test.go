@@ -57,6 +57,16 @@ func (r recording) workflow() string {
 	return ids[0]
 }
 
+// runs counts the runs of the chain so far.
+func (r recording) runs() int {
+	r.w.t.Helper()
+	answer, err := r.temporal.QueryWorkflow(r.w.t.Context(), r.workflow(), "", wire.QueryStatus)
+	require.NoError(r.w.t, err)
+	var s wire.Status
+	require.NoError(r.w.t, answer.Get(&s))
+	return s.Runs
+}
+
 func (r recording) signal(name string, payload any) {
 	r.w.t.Helper()
 	require.NoError(r.w.t, r.temporal.SignalWorkflow(r.w.t.Context(), r.workflow(), "", name, payload))
@@ -68,6 +78,12 @@ func scenarios(curious string) (open, later []scenario) {
 		{name: "lazy", lazy: true, steps: call("mcp_connect") + call("list_tickets") + text("Connected."), act: func(r recording) { r.login() }},
 	}
 	return []scenario{
+		{name: "drained", steps: call("list_tickets") + text("Done."), act: func(r recording) {
+			r.w.waiting(r.run)
+			r.signal(wire.SignalContinueAsNew, nil)
+			r.w.eventually("the run does not continue as new", func() bool { return r.runs() == 2 })
+			r.login()
+		}},
 		{name: "input", url: curious, steps: call("survey") + text("Asked."), act: func(r recording) {
 			r.w.answer(r.w.waiting(r.run), "accept", map[string]string{"field-0-name": "Bo"})
 		}},
@@ -139,6 +155,12 @@ func TestRecordHistories(t *testing.T) {
 		o.agents[s.name+"/root_agent.yaml"] = s.agent(free.url)
 		fmt.Fprintf(&script, "\n  - agent: %s\n    steps:\n%s", s.name, indent(s.steps, "      "))
 	}
+	both := beside()
+	for path, body := range both.agents {
+		o.agents[path] = body
+	}
+	_, steps, _ := strings.Cut(both.script, "agents:\n")
+	script.WriteString("\n" + steps)
 	o.script = script.String()
 	w := newWorld(t, o)
 	temporal, err := client.Dial(client.Options{HostPort: w.Addr(stack.Temporal)})
@@ -166,6 +188,15 @@ func TestRecordHistories(t *testing.T) {
 	r.login()
 	w.finished(r.run)
 	r.write("loop")
+
+	w.mcp.SetSwitches(func(s *demo.MCPSwitches) { s.OpenListing = true })
+	r = recording{w, w.api.startAs("user-parallel", "both", map[string]string{"task": "Go."}), temporal}
+	r.w.waiting(r.run)
+	r.signal(wire.SignalContinueAsNew, nil)
+	r.w.eventually("the run does not continue as new", func() bool { return r.runs() == 2 })
+	r.login()
+	w.finished(r.run)
+	r.write("parallel_agent")
 }
 
 func (s scenario) agent(free string) string {

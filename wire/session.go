@@ -64,9 +64,35 @@ type Invocation struct {
 	Denied     bool              `json:"denied,omitempty"`
 }
 
-// Frame is where an agent stands. Frames form a path from the root to the agent that runs.
+// Frame is where an agent stands. Frames form a tree from the root to the agents that run.
 type Frame struct {
 	Iteration int    `json:"iteration,omitempty"`
 	Child     int    `json:"child,omitempty"`
 	Sub       *Frame `json:"sub,omitempty"`
+	// Branches are the children of a ParallelAgent that has begun.
+	Branches []Branch `json:"branches,omitempty"`
+	// Calls are those of a model's answer that is being worked on.
+	Calls []OpenCall `json:"calls,omitempty"`
+}
+
+// Branch is one child of a ParallelAgent.
+type Branch struct {
+	Frame    Frame    `json:"frame,omitzero"`
+	Heads    []string `json:"heads,omitempty"`
+	Done     bool     `json:"done,omitempty"`
+	Escalate bool     `json:"escalate,omitempty"`
+}
+
+// OpenCall is one call of a model's answer on its way.
+type OpenCall struct {
+	Call
+	// Event is the response; empty while the call goes on.
+	Event    string `json:"event,omitempty"`
+	Escalate bool   `json:"escalate,omitempty"`
+	Final    bool   `json:"final,omitempty"`
+	// Asked is what the call waits for, if it does.
+	Asked
+	// Logins and Inputs count what was asked for so far.
+	Logins int `json:"logins,omitempty"`
+	Inputs int `json:"inputs,omitempty"`
 }

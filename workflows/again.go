@@ -11,12 +11,12 @@ import (
 // errContinue unwinds the agent tree to a new run; frames hold where each agent stands.
 var errContinue = errors.New("continue as new")
 
-// due says whether the run should end here: at a turn boundary of the only thread, with no wait open. An invocation that
-// forked or waits goes on until the next such boundary.
+// due says whether the run should end here, at a turn boundary of a thread. The others end at theirs, and where all that is
+// left waits, the waits do; see park.
 //
 // A run that has done nothing yet goes on whatever its length: a limit that is too small must not make runs without end.
 func (s *session) due(ctx workflow.Context) bool {
-	if ctx.Err() != nil || s.cancelled || s.branch.active > 1 || s.branch.waiting > 0 {
+	if ctx.Err() != nil || s.cancelled {
 		return false
 	}
 	if s.continuing {
@@ -27,6 +27,23 @@ func (s *session) due(ctx workflow.Context) bool {
 	return s.worked && (info.GetContinueAsNewSuggested() || limit > 0 && info.GetCurrentHistoryLength() >= limit)
 }
 
+// changeDrain: runs that end although calls wait.
+const changeDrain = "drain"
+
+// park ends the run where nothing but waits is left and it is due. No activity is in flight then; what is waited for stands
+// in the frames. A wait begins no new run by itself: only progress or a signal of this run makes it due.
+func (s *session) park(ctx workflow.Context) {
+	if s.drained.IsReady() || s.branch.active == 0 || s.branch.waiting < s.branch.active || ctx.Err() != nil || s.cancelled {
+		return
+	}
+	info := workflow.GetInfo(ctx)
+	limit := s.in.Timing.ContinueAfter
+	long := (s.worked || s.heard) && (info.GetContinueAsNewSuggested() || limit > 0 && info.GetCurrentHistoryLength() >= limit)
+	if (s.continuing || long) && workflow.GetVersion(ctx, changeDrain, workflow.DefaultVersion, 1) == 1 {
+		s.drain.SetValue(nil)
+	}
+}
+
 // continueAsNew ends the run and hands over what the next one needs. Unread signals are read first: they would be lost.
 // One of them may cancel the session; then there is no next run, and nil is returned.
 func (s *session) continueAsNew(ctx workflow.Context) error {
@@ -35,7 +52,7 @@ func (s *session) continueAsNew(ctx workflow.Context) error {
 		return nil
 	}
 	next := s.in
-	s.carry.Early = s.waits.early
+	s.carry.Early = s.waits.carried()
 	s.carry.Runs++
 	next.Carry = &s.carry
 	return workflow.NewContinueAsNewError(ctx, wire.WorkflowSession, next)

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -56,25 +57,87 @@ func TestContinueInsideAnInvocation(t *testing.T) {
 	require.JSONEq(t, `{"agent":"a","heads":["re-call-8"],"lists":["list-m"]}`, next.input("model a", 1))
 }
 
-// Asked for while something waits, the new run begins at the next boundary: the wait is not lost, nor is a grant that
-// comes at the same moment.
+// A run continues as new while calls wait: what they wait for stands in the frame, with what was asked so far. A call that
+// still runs is waited for, and none runs again that has its response.
 func TestContinueWhileWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.turns["a"] = [][]string{{"t", "u"}}
+	w.turns["a"] = [][]string{{"free", "t", "u"}}
 	w.tools["t"], w.tools["u"] = asks("r1", never), asks("r2", never)
-	w.after(time.Hour, w.again)
-	w.after(2*time.Hour, func() {
+	w.after(time.Hour, func() {
 		require.Equal(t, []string{"r1", "r2"}, w.status().Requests)
-		w.resolve("r1", wire.OutcomeGranted)
+		w.SignalWorkflowSkippingWorkflowTask(wire.SignalResolved, wire.Resolved{Request: "r2", Outcome: wire.OutcomeGranted})
+		w.again() // in one task
 	})
-	w.after(3*time.Hour, func() { w.resolve("r2", wire.OutcomeGranted) })
 	in := w.continued(w.run(input(wire.ModeJob, llm("a"))))
-	require.Equal(t, 1, w.count("model a"))
-	require.Equal(t, 2, w.count("tool t"))
+	require.Equal(t, []string{"ev-a-1"}, in.Carry.Heads)
+	require.Equal(t, []wire.OpenCall{
+		{Call: wire.Call{ID: "call-2", Tool: "free"}, Event: "re-call-2"},
+		{Call: wire.Call{ID: "call-3", Tool: "t"}, Asked: wire.Asked{Request: "r1", Asking: "ask-r1"}, Logins: 1},
+		{Call: wire.Call{ID: "call-4", Tool: "u"}, Event: "re-call-4", Logins: 1},
+	}, in.Carry.Invocation.Frame.Calls)
+
 	next := w.resume()
+	next.after(time.Hour, func() {
+		require.Equal(t, wire.StateWaitingCredential, next.status().State)
+		require.Equal(t, []string{"r1"}, next.status().Requests)
+		next.resolve("r1", wire.OutcomeGranted)
+	})
 	next.ends(in)
-	require.Equal(t, []string{"model a", "finish done"}, next.seen())
+	require.Equal(t, []string{"mirror waiting_credential", "tool t", "model a", "finish done"}, next.seen())
+	require.JSONEq(t, `{"agent":"a","heads":["re-call-2","re-call-3","re-call-4"]}`, next.input("model a", 1))
+}
+
+// Deadlines are absolute: a wait that was carried ends when it would have ended.
+func TestDeadlineIsCarried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	start := w.Now()
+	w.turns["a"] = [][]string{{"t"}}
+	w.tools["t"] = asks("r", start.Add(3*time.Hour))
+	w.after(time.Hour, w.again)
+	in := w.continued(w.run(input(wire.ModeJob, llm("a"))))
+	next := w.resume()
+	next.SetStartTime(start.Add(time.Hour))
+	next.ends(in)
+	require.Equal(t, []string{"mirror waiting_credential", "close", "settle expired", "model a", "finish done"}, next.seen())
+	require.InDelta(t, 3*time.Hour, next.Now().Sub(start), float64(time.Minute))
+}
+
+// A run that waits goes on in new runs as often as it is told to, and each signal is acted on once.
+func TestManySignalsOverManyRuns(t *testing.T) {
+	t.Parallel()
+	const calls, runs = 60, 10
+	w := newWorld(t)
+	var names []string
+	for i := range calls {
+		name := fmt.Sprintf("t%d", i)
+		w.tools[name] = asks("r"+name, never)
+		names = append(names, name)
+	}
+	w.turns["a"] = [][]string{names}
+	in := input(wire.ModeJob, llm("a"))
+	for run := range runs {
+		w.after(time.Hour, func() {
+			for _, name := range names[run*calls/runs : (run+1)*calls/runs] {
+				for range 3 { // delivered more than once
+					w.resolve("r"+name, wire.OutcomeGranted)
+				}
+			}
+			if run < runs-1 {
+				w.again()
+			}
+		})
+		if run < runs-1 {
+			in = w.continued(w.run(in))
+			w = w.resume()
+		}
+	}
+	w.ends(in)
+	for _, name := range names {
+		require.Equal(t, 2, w.count("tool "+name), name)
+	}
+	require.Equal(t, 2, w.count("model a"))
 }
 
 // A grant that came early in one run is found by a wait of the next.

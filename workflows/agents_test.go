@@ -156,7 +156,7 @@ func TestFailures(t *testing.T) {
 	t.Run("a plan of a kind that nobody knows", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		w.ends(input(wire.ModeJob, agent.Node{Name: "x", Kind: "ParallelAgent"}))
+		w.ends(input(wire.ModeJob, agent.Node{Name: "x", Kind: "GraphAgent"}))
 		require.Equal(t, []string{"take", "finish failed"}, w.seen())
 	})
 	t.Run("no plan", func(t *testing.T) {

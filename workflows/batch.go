@@ -19,26 +19,22 @@ const maxInputs = 10
 
 type batchResult struct{ escalate, final bool }
 
-// batch runs the calls of one model answer side by side. A call that waits for a login holds up nothing but the next
-// model call. Afterwards the heads are all responses, in call order.
-func (s *session) batch(ctx workflow.Context, calls []wire.Call) (batchResult, error) {
-	type slot struct {
-		out wire.ToolResult
-		err error
-	}
-	slots := make([]slot, len(calls))
+// batch runs the calls of one model answer side by side. A call that waits holds up nothing but the next model call.
+// Afterwards the heads are all responses, in call order.
+func (s *session) batch(ctx workflow.Context, t *thread, f *wire.Frame) (batchResult, error) {
+	errs := make([]error, len(f.Calls))
 	group := workflow.NewWaitGroup(ctx)
-	s.branch.fork(len(calls))
-	for i, call := range calls {
-		if call.Answer != "" {
-			slots[i].out.Event = call.Answer
+	s.branch.fork(len(f.Calls))
+	for i := range f.Calls {
+		o := &f.Calls[i]
+		if o.Event != "" {
 			s.branch.active--
 			continue
 		}
 		group.Add(1)
-		workflow.GoNamed(ctx, call.Tool, func(ctx workflow.Context) {
+		workflow.GoNamed(ctx, o.Tool, func(ctx workflow.Context) {
 			defer group.Done()
-			slots[i].out, slots[i].err = s.call(ctx, call)
+			errs[i] = s.call(ctx, o)
 			s.leave(ctx)
 		})
 	}
@@ -46,57 +42,73 @@ func (s *session) batch(ctx workflow.Context, calls []wire.Call) (batchResult, e
 	s.branch.active++
 
 	var result batchResult
+	if err := worst(errs); errors.Is(err, errContinue) {
+		return result, err
+	}
 	var heads []string
-	var errs []error
-	for _, slot := range slots {
-		if slot.err != nil {
-			errs = append(errs, slot.err)
+	for i := range f.Calls {
+		o := &f.Calls[i]
+		if errs[i] != nil {
 			continue
 		}
-		heads = append(heads, slot.out.Event)
-		result.escalate = result.escalate || slot.out.Escalate
-		result.final = result.final || slot.out.Final // one is enough, as in ADK
+		heads = append(heads, o.Event)
+		result.escalate = result.escalate || o.Escalate
+		result.final = result.final || o.Final // one is enough, as in ADK
 	}
 	if len(heads) > 0 {
-		s.carry.Heads = heads
+		t.at(heads...)
 	}
-	return result, errors.Join(errs...)
+	return result, worst(errs)
 }
 
-// call runs one tool call to its response: run, wait for a login if it asks for one, run again with the same call id.
-func (s *session) call(ctx workflow.Context, c wire.Call) (wire.ToolResult, error) {
-	in := wire.ToolInput{Call: c.ID}
-	for asked, inputs := 0, 0; ; {
-		out, err := callTool(s.activityCtx(ctx), c.Tool, in)
-		switch {
-		case temporal.IsCanceledError(err):
-			return out, err
-		case err != nil:
-			s.log.Warn("tool call gave up", "tool", c.Tool, "err", err)
-			return s.settle(ctx, c, "", wire.ReasonFailed)
-		case out.Denied:
-			s.carry.Invocation.Denied = true
-			return out, nil
-		case out.Request == "":
-			s.listed(out)
-			return out, nil
-		case asked >= maxAsked || inputs >= maxInputs:
-			return s.settle(ctx, c, out.Request, wire.ReasonRefused)
-		case out.Input, out.Confirmation:
-			inputs++
-		default:
-			asked++
+// call runs one tool call to its response: run, wait for a person if it asks for one, run again with the same call id.
+func (s *session) call(ctx workflow.Context, o *wire.OpenCall) error {
+	in := wire.ToolInput{Call: o.ID}
+	for {
+		if o.Request == "" {
+			done, err := s.try(ctx, o, in)
+			if err != nil || done {
+				return err
+			}
 		}
-		outcome, err := s.await(ctx, out.Asked)
+		outcome, err := s.await(ctx, o.Asked)
 		if err != nil {
-			return out, err
+			return err
 		}
+		in.Answered, o.Asked = o.Request, wire.Asked{}
 		if outcome != wire.OutcomeGranted {
 			s.carry.Invocation.Denied = true
-			return s.settle(ctx, c, out.Request, reason(outcome))
+			return s.settle(ctx, o, in.Answered, reason(outcome))
 		}
-		in.Answered = out.Request
 	}
+}
+
+// try calls the tool once; done says that the call has its response.
+func (s *session) try(ctx workflow.Context, o *wire.OpenCall, in wire.ToolInput) (done bool, err error) {
+	out, err := callTool(s.activityCtx(ctx), o.Tool, in)
+	switch {
+	case temporal.IsCanceledError(err):
+		return false, err
+	case err != nil:
+		s.log.Warn("tool call gave up", "tool", o.Tool, "err", err)
+		return true, s.settle(ctx, o, "", wire.ReasonFailed)
+	case out.Denied:
+		s.carry.Invocation.Denied = true
+	case out.Request == "":
+		s.listed(out)
+	case o.Logins >= maxAsked || o.Inputs >= maxInputs:
+		return true, s.settle(ctx, o, out.Request, wire.ReasonRefused)
+	default:
+		o.Asked = out.Asked
+		if out.Input || out.Confirmation {
+			o.Inputs++
+		} else {
+			o.Logins++
+		}
+		return false, nil
+	}
+	o.Event, o.Escalate, o.Final = out.Event, out.Escalate, out.Final
+	return true, nil
 }
 
 // listed puts a toolset that a call has connected into the next model call.
@@ -106,9 +118,10 @@ func (s *session) listed(out wire.ToolResult) {
 	}
 }
 
-func (s *session) settle(ctx workflow.Context, c wire.Call, request, why string) (wire.ToolResult, error) {
-	out, err := callSettle(ctx, wire.SettleInput{Call: c.ID, Request: request, Reason: why})
-	return wire.ToolResult{Event: out.Event}, err
+func (s *session) settle(ctx workflow.Context, o *wire.OpenCall, request, why string) error {
+	out, err := callSettle(ctx, wire.SettleInput{Call: o.ID, Request: request, Reason: why})
+	o.Event = out.Event
+	return err
 }
 
 func reason(o wire.Outcome) string {

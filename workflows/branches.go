@@ -34,6 +34,7 @@ func (b *branches) state() wire.State {
 func (s *session) leave(ctx workflow.Context) {
 	s.branch.active--
 	if s.branch.waiting > 0 {
+		s.park(ctx)
 		s.mirror(ctx)
 	}
 }

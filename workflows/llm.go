@@ -9,38 +9,51 @@ import (
 
 // llm runs one LlmAgent: list its toolsets once per invocation, call the model, run what it calls, and again, until it
 // answers without a call. Between two model calls lies the turn boundary at which a run may continue as new.
-func (s *session) llm(ctx workflow.Context, n agent.Node) (escalate bool, err error) {
+func (s *session) llm(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (escalate bool, err error) {
 	s.agent = n.Name
 	for {
-		lists, err := s.lists(ctx, n)
+		if len(f.Calls) == 0 {
+			final, err := s.turn(ctx, t, n, f)
+			if err != nil || final {
+				return false, err
+			}
+		}
+		done, err := s.batch(ctx, t, f)
 		if err != nil {
 			return false, err
 		}
-		if s.due(ctx) {
-			return false, errContinue
-		}
-		if err := s.spend(); err != nil {
-			return false, err
-		}
-		turn, err := callModel(s.activityCtx(ctx), wire.ModelInput{Agent: n.Name, Heads: s.carry.Heads, Lists: lists})
-		if err != nil {
-			return false, err
-		}
-		s.carry.Heads, s.worked = []string{turn.Event}, true
-		if turn.Failed {
-			return false, &endError{wire.EndFailed}
-		}
-		if len(turn.Calls) == 0 {
-			return false, nil
-		}
-		done, err := s.batch(ctx, turn.Calls)
-		if err != nil {
-			return false, err
-		}
+		f.Calls = nil
 		if done.escalate || done.final {
 			return done.escalate, nil
 		}
 	}
+}
+
+// turn asks the model and opens its calls; final says that it made none.
+func (s *session) turn(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (final bool, err error) {
+	lists, err := s.lists(ctx, t, n)
+	if err != nil {
+		return false, err
+	}
+	if s.due(ctx) {
+		return false, errContinue
+	}
+	if err := s.spend(); err != nil {
+		return false, err
+	}
+	turn, err := callModel(s.activityCtx(ctx), wire.ModelInput{Agent: n.Name, Heads: t.heads, Lists: lists})
+	if err != nil {
+		return false, err
+	}
+	t.at(turn.Event)
+	s.worked = true
+	if turn.Failed {
+		return false, &endError{wire.EndFailed}
+	}
+	for _, call := range turn.Calls {
+		f.Calls = append(f.Calls, wire.OpenCall{Call: call, Event: call.Answer})
+	}
+	return len(f.Calls) == 0, nil
 }
 
 // spend counts a model call against the invocation's limit, over the whole tree.
@@ -59,14 +72,14 @@ func (s *session) spend() error {
 
 // lists returns the listings of the agent's toolsets, each made once per invocation. A toolset whose login was denied
 // has none: the model works without it and is told so.
-func (s *session) lists(ctx workflow.Context, n agent.Node) ([]string, error) {
+func (s *session) lists(ctx workflow.Context, t *thread, n agent.Node) ([]string, error) {
 	inv := s.carry.Invocation
 	var out []string
 	for _, toolset := range n.Toolsets {
 		list, known := inv.Lists[toolset]
 		if !known {
 			var err error
-			if list, err = s.list(ctx, n, toolset); err != nil {
+			if list, err = s.list(ctx, t, n, toolset); err != nil {
 				return nil, err
 			}
 			inv.Lists[toolset] = list
@@ -78,16 +91,16 @@ func (s *session) lists(ctx workflow.Context, n agent.Node) ([]string, error) {
 	return out, nil
 }
 
-func (s *session) list(ctx workflow.Context, n agent.Node, toolset string) (string, error) {
-	in := wire.ListInput{Agent: n.Name, Toolset: toolset, Heads: s.carry.Heads}
+func (s *session) list(ctx workflow.Context, t *thread, n agent.Node, toolset string) (string, error) {
+	in := wire.ListInput{Agent: n.Name, Toolset: toolset, Heads: t.heads}
 	for asked := 0; ; asked++ {
 		out, err := callList(s.activityCtx(ctx), in)
 		if err != nil {
 			return "", err
 		}
 		if out.Asking != "" {
-			s.carry.Heads = []string{out.Asking}
-			in.Heads = s.carry.Heads
+			t.at(out.Asking)
+			in.Heads = t.heads
 		}
 		if out.Request == "" || asked >= maxAsked {
 			return out.List, nil

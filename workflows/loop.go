@@ -9,9 +9,9 @@ import (
 
 // loop runs the children in order, again and again, until one escalates or the iterations are used up. A wait inside a
 // child blocks the loop, since it is plain control flow.
-func (s *session) loop(ctx workflow.Context, n agent.Node, f *wire.Frame) (bool, error) {
+func (s *session) loop(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (bool, error) {
 	for ; n.MaxIterations == 0 || f.Iteration < n.MaxIterations; f.Iteration++ {
-		escalate, err := s.children(ctx, n, f, true)
+		escalate, err := s.children(ctx, t, n, f, true)
 		if err != nil || escalate {
 			return false, err
 		}
@@ -21,16 +21,16 @@ func (s *session) loop(ctx workflow.Context, n agent.Node, f *wire.Frame) (bool,
 }
 
 // sequence runs the children once. Unlike a loop it does not stop when one escalates, as in ADK; it hands that on.
-func (s *session) sequence(ctx workflow.Context, n agent.Node, f *wire.Frame) (bool, error) {
-	return s.children(ctx, n, f, false)
+func (s *session) sequence(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (bool, error) {
+	return s.children(ctx, t, n, f, false)
 }
 
-func (s *session) children(ctx workflow.Context, n agent.Node, f *wire.Frame, stop bool) (escalated bool, err error) {
+func (s *session) children(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame, stop bool) (escalated bool, err error) {
 	for ; f.Child < len(n.Children); f.Child++ {
 		if f.Sub == nil {
 			f.Sub = &wire.Frame{}
 		}
-		escalate, err := s.agentRun(ctx, n.Children[f.Child], f.Sub)
+		escalate, err := s.agentRun(ctx, t, n.Children[f.Child], f.Sub)
 		if err != nil {
 			return false, err
 		}

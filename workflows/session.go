@@ -36,7 +36,10 @@ type session struct {
 	cancelled  bool
 	closed     bool // the store knows that the session takes no further message
 	continuing bool
-	worked     bool                // this run has made progress
+	worked     bool            // this run has made progress
+	heard      bool            // this run has had a signal
+	drained    workflow.Future // the run is to end although calls wait
+	drain      workflow.Settable
 	stop       workflow.CancelFunc // cancels the invocation that runs
 }
 
@@ -50,6 +53,8 @@ func newSession(ctx workflow.Context, in wire.SessionInput) (*session, error) {
 	}
 	s.waits.open = map[string]workflow.Settable{}
 	s.waits.futures = map[string]workflow.Future{}
+	s.waits.outcomes = map[string]wire.Outcome{}
+	s.drained, s.drain = workflow.NewFuture(ctx)
 	s.waits.early = slices.Clone(s.carry.Early)
 	if err := workflow.SetQueryHandler(ctx, wire.QueryStatus, s.status); err != nil {
 		return nil, err
@@ -148,7 +153,7 @@ func (s *session) invoke(ctx workflow.Context) (again bool, err error) {
 	}
 	s.branch = branches{active: 1}
 	s.setState(ctx, wire.StateRunning)
-	_, err = s.agentRun(work, s.in.Plan.Root, &inv.Frame)
+	_, err = s.agentRun(work, s.rootThread(), s.in.Plan.Root, &inv.Frame)
 	if errors.Is(err, errContinue) {
 		return true, nil
 	}
@@ -188,7 +193,7 @@ func ending(err error) string {
 	switch {
 	case err == nil:
 		return wire.EndDone
-	case temporal.IsCanceledError(err):
+	case isCanceled(err):
 		return wire.EndCancelled
 	case errors.As(err, &ended):
 		return ended.end
@@ -197,20 +202,24 @@ func ending(err error) string {
 	}
 }
 
+func isCanceled(err error) bool { return temporal.IsCanceledError(err) }
+
 // endError ends the invocation from anywhere in the tree.
 type endError struct{ end string }
 
 func (e *endError) Error() string { return "invocation ends: " + e.end }
 
 // agentRun dispatches on the agent's kind. escalate says that a tool asked the enclosing loop to stop.
-func (s *session) agentRun(ctx workflow.Context, n agent.Node, f *wire.Frame) (escalate bool, err error) {
+func (s *session) agentRun(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (escalate bool, err error) {
 	switch n.Kind {
 	case agent.KindLoop:
-		return s.loop(ctx, n, f)
+		return s.loop(ctx, t, n, f)
 	case agent.KindSequential:
-		return s.sequence(ctx, n, f)
+		return s.sequence(ctx, t, n, f)
 	case agent.KindLLM:
-		return s.llm(ctx, n)
+		return s.llm(ctx, t, n, f)
+	case agent.KindParallel:
+		return s.parallel(ctx, t, n, f)
 	default:
 		return false, temporal.NewNonRetryableApplicationError("plan has an agent of a kind that this worker does not know: "+string(n.Kind), wire.ErrorFinal, nil)
 	}

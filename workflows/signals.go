@@ -25,6 +25,8 @@ func (s *session) listen(ctx workflow.Context) {
 	workflow.GoNamed(ctx, "signals", func(ctx workflow.Context) {
 		for workflow.Await(ctx, s.signals.any) == nil {
 			s.signals.drain(s)
+			s.heard = true
+			s.park(ctx)
 		}
 	})
 }

@@ -12,6 +12,8 @@ import (
 type waits struct {
 	open    map[string]workflow.Settable
 	futures map[string]workflow.Future
+	// outcomes are those that were resolved and that nobody has acted on yet.
+	outcomes map[string]wire.Outcome
 	// early holds outcomes that came before anybody waited: a grant can overtake the result that names its request.
 	early []wire.Resolved
 }
@@ -40,6 +42,7 @@ func (w *waits) resolve(r wire.Resolved) {
 	case r.Request == "":
 	case waiting:
 		delete(w.open, r.Request)
+		w.outcomes[r.Request] = r.Outcome
 		set.SetValue(r.Outcome)
 	case w.futures[r.Request] != nil: // resolved before
 	default:
@@ -56,6 +59,16 @@ func (w *waits) resolve(r wire.Resolved) {
 func (w *waits) abandon() {
 	clear(w.open)
 	clear(w.futures)
+	clear(w.outcomes)
+}
+
+// carried are the outcomes that the next run has to find.
+func (w *waits) carried() []wire.Resolved {
+	out := w.early
+	for _, request := range workflow.DeterministicKeys(w.outcomes) {
+		out = append(out, wire.Resolved{Request: request, Outcome: w.outcomes[request]})
+	}
+	return out
 }
 
 func (w *waits) requests() []string {
@@ -75,6 +88,7 @@ func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, e
 		s.branch.confirm++
 		defer func() { s.branch.confirm-- }()
 	}
+	s.park(ctx)
 	if !answer.IsReady() {
 		s.log.Info("waiting for a person", "request_id", asked.Request, "input", asked.Input)
 		s.mirror(ctx)
@@ -83,6 +97,7 @@ func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, e
 	if err != nil {
 		return "", err
 	}
+	delete(s.waits.outcomes, asked.Request)
 	s.setState(ctx, wire.StateRunning)
 	s.log.Info("wait is over", "request_id", asked.Request, "outcome", string(outcome))
 	return outcome, nil
@@ -94,6 +109,11 @@ func (s *session) answer(ctx workflow.Context, asked wire.Asked, answer workflow
 	selector := workflow.NewSelector(ctx)
 	selector.AddFuture(answer, func(f workflow.Future) { err = f.Get(ctx, &outcome) })
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) { err = ctx.Err() })
+	selector.AddFuture(s.drained, func(workflow.Future) {
+		if err = errContinue; answer.IsReady() {
+			err = answer.Get(ctx, &outcome)
+		}
+	})
 	if !asked.Deadline.IsZero() {
 		left := max(asked.Deadline.Sub(workflow.Now(ctx)), 0)
 		selector.AddFuture(newTimer(timed, left), func(workflow.Future) { outcome, err = s.expire(ctx, asked.Request) })
@@ -104,6 +124,8 @@ func (s *session) answer(ctx workflow.Context, asked wire.Asked, answer workflow
 
 // expire closes the row at the deadline. The row decides: a login that was committed a moment before wins.
 func (s *session) expire(ctx workflow.Context, request string) (wire.Outcome, error) {
+	s.branch.waiting-- // no run ends while its activity is on its way
+	defer func() { s.branch.waiting++ }()
 	out, err := callClose(s.activityCtx(ctx), wire.CloseInput{Request: request})
 	if err != nil {
 		return "", err

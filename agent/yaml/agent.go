@@ -129,7 +129,7 @@ func kind(o *object) agent.Kind {
 	if builtin {
 		class = class[strings.LastIndex(class, ".")+1:]
 	}
-	known := []string{string(agent.KindLLM), string(agent.KindLoop), string(agent.KindSequential)}
+	known := []string{string(agent.KindLLM), string(agent.KindLoop), string(agent.KindSequential), string(agent.KindParallel)}
 	switch {
 	case written == "" && !slices.Contains(v.doc.bad, v.path):
 		return agent.KindLLM
@@ -137,7 +137,7 @@ func kind(o *object) agent.Kind {
 		return agent.Kind(class)
 	case class == "Agent" && builtin:
 		return agent.KindLLM
-	case slices.Contains([]string{"ParallelAgent", "Workflow", "BaseAgent", "RemoteA2aAgent", "LangGraphAgent"}, class):
+	case slices.Contains([]string{"Workflow", "BaseAgent", "RemoteA2aAgent", "LangGraphAgent"}, class):
 		v.fail("ADK knows %s, Tarry does not yet; %s", class, listed(known))
 	case strings.Contains(class, "."):
 		v.fail("ADK knows custom classes such as %s, Tarry does not yet; %s", v.shown(), listed(known))

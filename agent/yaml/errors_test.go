@@ -84,8 +84,8 @@ func badFiles() map[string]struct {
 		"global artifact":     one(head+"global_instruction: Read {artifact.x}.\n", "3: global_instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
 		"include_contents":    one(head+"include_contents: all\n", `3: include_contents: "all" is neither "default" nor "none"`),
 
-		"class of ADK":         one(head+"agent_class: ParallelAgent\n", "3: agent_class: ADK knows ParallelAgent, Tarry does not yet; known: LlmAgent, LoopAgent, SequentialAgent"),
-		"custom class":         one(head+"agent_class: my.module.Agent\n", `3: agent_class: ADK knows custom classes such as "my.module.Agent", Tarry does not yet; known: LlmAgent, LoopAgent, SequentialAgent`),
+		"class of ADK":         one(head+"agent_class: LangGraphAgent\n", "3: agent_class: ADK knows LangGraphAgent, Tarry does not yet; known: LlmAgent, LoopAgent, ParallelAgent, SequentialAgent"),
+		"custom class":         one(head+"agent_class: my.module.Agent\n", `3: agent_class: ADK knows custom classes such as "my.module.Agent", Tarry does not yet; known: LlmAgent, LoopAgent, ParallelAgent, SequentialAgent`),
 		"misspelt class":       one(head+"agent_class: LoopAgnet\n", `3: agent_class: there is no agent class "LoopAgnet"; did you mean LoopAgent?`),
 		"loop without agents":  one("agent_class: LoopAgent\nname: a\n", "1: sub_agents: a LoopAgent needs at least one"),
 		"loop with prompt":     one("agent_class: LoopAgent\nname: a\ninstruction: x\noutput_key: y\ntarry: {credential_deadline: 1h}\nsub_agents: []\n", "3: instruction: a LoopAgent calls no model; move it to a sub-agent", "4: output_key: a LoopAgent calls no model and no tools; move it to a sub-agent", "5: tarry.credential_deadline: a LoopAgent calls no model and no tools; move it to a sub-agent", "6: sub_agents: a LoopAgent needs at least one"),
