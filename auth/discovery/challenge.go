@@ -1,6 +1,9 @@
 package discovery
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Challenge is one challenge of a WWW-Authenticate header (RFC 9110 section 11.6.1).
 type Challenge struct {
@@ -64,7 +67,7 @@ func BearerChallenge(values []string) (Bearer, bool) {
 		if c.Scheme == "bearer" {
 			return Bearer{
 				ResourceMetadata: c.Params["resource_metadata"],
-				Scopes:           Scopes(c.Params["scope"]),
+				Scopes:           shortScopes(Scopes(c.Params["scope"])),
 				Error:            c.Params["error"],
 			}, true
 		}
@@ -139,10 +142,18 @@ func tokenChar(r rune) bool {
 const (
 	maxScopes      = 64
 	maxScopeLength = 512
+	// maxNeededLength is for what a server wants a token to be good for.
+	maxNeededLength = 128
 )
 
 // Scopes splits a scope string and keeps what can be a scope (RFC 6749 section 3.3), each once, in order.
 func Scopes(raw string) []string { return cleanScopes(strings.Fields(raw)) }
+
+// shortScopes keeps what is no longer than names of scopes are: what a server says that it needs is stored and shown, and
+// must not hold a token that it was sent.
+func shortScopes(scopes []string) []string {
+	return slices.DeleteFunc(scopes, func(s string) bool { return len(s) > maxNeededLength })
+}
 
 func cleanScopes(in []string) []string {
 	var out []string

@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,4 +63,13 @@ func FuzzParseChallenges(f *testing.F) {
 			require.NotContains(t, s, `"`)
 		}
 	})
+}
+
+// Scopes that a server wants are stored and shown; what is longer than a name of a scope may be a token.
+func TestLongScopesAreNotNeeded(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("s", 128)
+	b, ok := discovery.BearerChallenge([]string{`Bearer scope="` + name + " x" + name + ` read"`})
+	require.True(t, ok)
+	require.Equal(t, []string{name, "read"}, b.Scopes)
 }

@@ -59,7 +59,7 @@ func (d *Discoverer) Server(ctx context.Context, server string, wwwAuthenticate 
 	}
 	out := Found{Resource: meta.Resource, Scopes: challenge.Scopes, Challenged: len(challenge.Scopes) > 0}
 	if !out.Challenged {
-		out.Scopes = cleanScopes(meta.ScopesSupported)
+		out.Scopes = shortScopes(cleanScopes(meta.ScopesSupported))
 	}
 	servers := meta.AuthorizationServers
 	if rules.Issuer != "" {

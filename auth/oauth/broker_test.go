@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"sync"
@@ -614,6 +615,13 @@ func TestEchoedSecrets(t *testing.T) {
 	})
 	require.ErrorIs(t, err, oauth.ErrForbidden)
 	require.NotContains(t, err.Error(), secret)
+	// Another attempt has not sent it yet, and the server has it from this one.
+	for name, header := range map[string]string{
+		"as a scope": `Bearer scope="write ` + secret + `"`, "as an address": `Bearer scope="write", resource_metadata="` + w.provider.URL + "/" + secret + `"`,
+	} {
+		err = w.broker().Challenged(t.Context(), w.mcpWant(), auth.Challenge{Status: 401, WWWAuthenticate: []string{header}})
+		require.NotContains(t, fmt.Sprintf("%+v", required(t, err)), secret, name)
+	}
 	for said, want := range map[string]string{
 		"invalid_grant": "invalid_grant", "code_ABCDEFGHIJKLMNOP": "unrecognized", "ghp1234567890": "unrecognized", "a b": "unrecognized",
 	} {

@@ -26,6 +26,9 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 	if m.refusal != nil {
 		return m.refusal
 	}
+	if err := b.learn(ctx, t); err != nil {
+		return err
+	}
 	c.WWWAuthenticate = b.withoutSecrets(c.WWWAuthenticate)
 	switch {
 	case c.Status != http.StatusUnauthorized && c.Status != http.StatusForbidden:
@@ -41,9 +44,27 @@ func (b *broker) Challenged(ctx context.Context, want auth.Want, c auth.Challeng
 	return err
 }
 
-// withoutSecrets drops challenges that repeat what they were sent: scopes and addresses in them are stored, shown and logged.
-func (b *broker) withoutSecrets(challenges []string) []string {
-	return slices.DeleteFunc(slices.Clone(challenges), func(c string) bool { return b.scrub.Scrub(c) != c })
+// learn tells the scrubber the tokens that the server may have been sent before this attempt.
+func (b *broker) learn(ctx context.Context, t target) error {
+	for _, resource := range t.resources {
+		grants, err := b.service.cfg.Store.Grants(ctx, GrantQuery{
+			Owner: b.owner, Domain: t.domain, Issuer: t.issuer, Resource: resource, Client: t.client(),
+		})
+		if err != nil {
+			return fmt.Errorf("find grant: %w", err)
+		}
+		for _, g := range grants {
+			if access, err := b.service.unseal(g.Access, g.ad(columnAccess)); err == nil { // what is damaged was never sent
+				b.scrub.Add(access)
+			}
+		}
+	}
+	return nil
+}
+
+// withoutSecrets drops what repeats a secret that was sent: scopes and addresses of a challenge are stored, shown and logged.
+func (b *broker) withoutSecrets(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return b.scrub.Scrub(s) != s })
 }
 
 // unauthorized: one refresh, one retry, then a login.

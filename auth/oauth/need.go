@@ -81,7 +81,10 @@ func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, w
 	if !slices.Contains(t.resources, resource) {
 		return auth.Need{}, misconfigured("%s calls itself by another resource than the definition", discovery.Host(want.Server))
 	}
-	scopes := found.Scopes
+	if err := b.learn(ctx, t); err != nil {
+		return auth.Need{}, err
+	}
+	scopes := b.withoutSecrets(found.Scopes)
 	if !found.Challenged {
 		scopes = within(scopes, a.MaxScopes) // the server lists what exists; what we ask for is our choice
 	}
