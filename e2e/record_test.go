@@ -37,7 +37,9 @@ type scenario struct {
 	mode  string
 	url   string // of its own server; empty for the one that needs a login
 	lazy  bool
-	act   func(r recording)
+	// guarded: calls wait for approval.
+	guarded bool
+	act     func(r recording)
 }
 
 type recording struct {
@@ -86,6 +88,15 @@ func scenarios(curious string) (open, later []scenario) {
 		}},
 		{name: "input", url: curious, steps: call("survey") + text("Asked."), act: func(r recording) {
 			r.w.answer(r.w.waiting(r.run), "accept", map[string]string{"field-0-name": "Bo"})
+		}},
+		{name: "confirmed", guarded: true, tools: []string{"free"}, steps: call("note {text: hello}") + call("note {text: again}") + text("Noted once."), act: func(r recording) {
+			first := r.w.waiting(r.run)
+			r.w.answer(first, "accept", nil)
+			r.w.eventually("the second call waits", func() bool {
+				s := r.run.status()
+				return len(s.WaitingFor) == 1 && s.WaitingFor[0].Link != first && s.State == "waiting_confirmation"
+			})
+			r.w.answer(r.w.waiting(r.run), "decline", nil)
 		}},
 		{name: "granted", steps: call("list_tickets") + text("Four tickets."), act: func(r recording) { r.login() }},
 		{name: "denied", steps: call("list_tickets") + text("I may not look."), act: func(r recording) {
@@ -214,6 +225,9 @@ func (s scenario) agent(free string) string {
 	out += "tools:\n"
 	for _, url := range urls {
 		out += "  - name: McpToolset\n    args:\n      streamable_http_connection_params:\n        url: " + url + "\n"
+		if s.guarded {
+			out += "      require_confirmation: true\n"
+		}
 		if s.lazy {
 			out += "      tarry: {lazy: true}\n"
 		}
