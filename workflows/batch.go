@@ -96,6 +96,9 @@ func (s *session) try(ctx workflow.Context, o *wire.OpenCall, in wire.ToolInput)
 		s.carry.Invocation.Denied = true
 	case out.Request == "":
 		s.listed(out)
+	case s.falselyAnswered(ctx, in.Answered, out.Request):
+		o.Asked = out.Asked
+		return false, nil
 	case o.Logins >= maxAsked || o.Inputs >= maxInputs:
 		return true, s.settle(ctx, o, out.Request, wire.ReasonRefused)
 	default:

@@ -102,6 +102,9 @@ func (s *session) list(ctx workflow.Context, t *thread, n agent.Node, toolset st
 			t.at(out.Asking)
 			in.Heads = t.heads
 		}
+		if s.falselyAnswered(ctx, in.Answered, out.Request) {
+			asked--
+		}
 		if out.Request == "" || asked >= maxAsked {
 			return out.List, nil
 		}

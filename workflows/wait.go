@@ -35,6 +35,15 @@ func (w *waits) future(ctx workflow.Context, request string) workflow.Future {
 	return f
 }
 
+// reopen makes a request that was resolved wait again.
+func (w *waits) reopen(ctx workflow.Context, request string) {
+	if f := w.futures[request]; f != nil && f.IsReady() {
+		delete(w.futures, request)
+		delete(w.outcomes, request)
+		w.future(ctx, request)
+	}
+}
+
 // resolve hands an outcome to its waiters; it is single use. A repeat finds nothing open and is ignored.
 func (w *waits) resolve(r wire.Resolved) {
 	set, waiting := w.open[r.Request]
@@ -101,6 +110,19 @@ func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, e
 	s.setState(ctx, wire.StateRunning)
 	s.log.Info("wait is over", "request_id", asked.Request, "outcome", string(outcome))
 	return outcome, nil
+}
+
+// changeReopen: a request that is open although a signal said that it was answered is waited for.
+const changeReopen = "reopen"
+
+// falselyAnswered says that the very request that was answered is asked again: its row is open, and the signal was not the
+// truth. The row is what counts, so the run waits for it anew; nobody is asked more often for that.
+func (s *session) falselyAnswered(ctx workflow.Context, answered, asked string) bool {
+	if answered == "" || answered != asked || workflow.GetVersion(ctx, changeReopen, workflow.DefaultVersion, 1) != 1 {
+		return false
+	}
+	s.waits.reopen(ctx, asked)
+	return true
 }
 
 func (s *session) answer(ctx workflow.Context, asked wire.Asked, answer workflow.Future) (outcome wire.Outcome, err error) {

@@ -348,3 +348,51 @@ func TestWaitForConfirmation(t *testing.T) {
 	require.Equal(t, 3, w.count("tool d"))
 	require.Equal(t, 2, w.count("mirror waiting_confirmation"))
 }
+
+// A grant that is announced and not there (a forged signal, or a row that was put back) is looked into, and waited for again, as
+// often as it is announced; nobody counts that as another question.
+func TestFalseGrants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"t"}}
+	granted := false
+	w.tools["t"] = func(_ context.Context, _ int, in wire.ToolInput) wire.ToolResult {
+		if granted {
+			return wire.ToolResult{Event: "re-" + in.Call}
+		}
+		return wire.ToolResult{Asked: wire.Asked{Request: "r", Asking: "ask-r"}}
+	}
+	for i := range 6 {
+		w.after(time.Duration(i+1)*time.Hour, func() {
+			require.Equal(t, []string{"r"}, w.status().Requests)
+			granted = i == 5
+			w.resolve("r", wire.OutcomeGranted)
+			w.resolve("r", wire.OutcomeGranted)
+		})
+	}
+	w.ends(input(wire.ModeJob, llm("a")))
+	require.GreaterOrEqual(t, w.count("tool t"), 7)
+	require.Zero(t, w.count("settle refused"))
+	require.Equal(t, 2, w.count("model a"))
+}
+
+func TestFalseGrantsOfAListing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	granted := false
+	w.lists["m"] = func(int, wire.ListInput) wire.ListResult {
+		if granted {
+			return wire.ListResult{List: "list-m"}
+		}
+		return wire.ListResult{Asked: wire.Asked{Request: "r"}}
+	}
+	for i := range 6 {
+		w.after(time.Duration(i+1)*time.Hour, func() {
+			granted = i == 5
+			w.resolve("r", wire.OutcomeGranted)
+		})
+	}
+	w.ends(input(wire.ModeJob, llm("a", "m")))
+	require.Equal(t, 7, w.count("list m"))
+	require.Contains(t, w.input("model a", 1), `"lists":["list-m"]`)
+}
