@@ -2,11 +2,13 @@ package tarry
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"tarry/agent"
 	"tarry/agent/yaml"
+	"tarry/callbacks"
 	"tarry/models"
 	"tarry/models/gemini"
 	"tarry/models/openai"
@@ -23,6 +25,8 @@ type App struct {
 	Tools []tools.Tool
 	// Schemas are the forms that output_schema and input_schema of agents in files may name; [Schema] makes one of a Go type.
 	Schemas map[string]json.RawMessage
+	// Callbacks are Go functions that agents name, to be run around their model and tool calls.
+	Callbacks callbacks.Set
 	// Models are providers by the prefix of the names that they serve ("acme" serves "acme/large"). They come before
 	// Tarry's own: gemini, openai and, where a scripts folder is set, scripted.
 	Models map[string]models.Factory
@@ -42,7 +46,7 @@ func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definiti
 		}
 	}
 	if c.AgentsDir != "" {
-		loaded, err := yaml.Load(c.AgentsDir, yaml.Options{Functions: functions.Names(), Schemas: a.Schemas, AllowStdio: c.AllowStdio, Vars: c.Vars})
+		loaded, err := yaml.Load(c.AgentsDir, yaml.Options{Functions: functions.Names(), Schemas: a.Schemas, Callbacks: a.Callbacks.All(), AllowStdio: c.AllowStdio, Vars: c.Vars})
 		if err != nil {
 			return nil, fmt.Errorf("read agents in %s: %w", c.AgentsDir, err)
 		}
@@ -55,7 +59,7 @@ func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definiti
 		}
 		seen[d.App] = true
 		for node := range d.All() {
-			if err := schemas(node); err != nil {
+			if err := errors.Join(schemas(node), a.registered(node)); err != nil {
 				return nil, err
 			}
 			for _, tool := range node.Tools {
@@ -66,6 +70,18 @@ func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definiti
 		}
 	}
 	return all, nil
+}
+
+// registered says whether all callbacks that an agent names are there.
+func (a App) registered(node *agent.Agent) error {
+	for p, list := range node.Callbacks {
+		for _, c := range list {
+			if known := a.Callbacks.Names(p); !slices.Contains(known, c.Name) {
+				return fmt.Errorf("agent %s: %s names %q, which is not registered; there are %v", node.Name, p.Key(), c.Name, known)
+			}
+		}
+	}
+	return nil
 }
 
 func schemas(node *agent.Agent) error {

@@ -12,6 +12,7 @@ import (
 
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/callbacks"
 	"tarry/models"
 	"tarry/session"
 	"tarry/tools"
@@ -62,6 +63,8 @@ type Config struct {
 	// approval cannot run.
 	Inputs Inputs
 	Models *models.Registry
+	// Callbacks may be empty.
+	Callbacks callbacks.Set
 	// Functions are the application's Go tools, Builtins those of Tarry.
 	Functions *tools.Registry
 	Builtins  *tools.Registry

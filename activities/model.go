@@ -9,6 +9,7 @@ import (
 	"google.golang.org/genai"
 
 	"tarry/agent"
+	"tarry/auth"
 	"tarry/models"
 	"tarry/session"
 	"tarry/wire"
@@ -38,7 +39,12 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 		return a.modelFailed(ctx, t, in, turn, "MODEL_UNKNOWN", "The model "+strconv.Quote(turn.request.Model)+" is not available on this worker.")
 	}
 	a.fault(ctx, "model.before")
-	response, err := a.formed(ctx, model, turn)
+	response, err := a.respond(ctx, t, model, turn)
+	var broken *callbackError
+	if errors.As(err, &broken) && ctx.Err() == nil {
+		a.logCallback(ctx, t.row.ID, broken, new(auth.Scrubber))
+		return a.modelFailed(ctx, t, in, turn, "CALLBACK_FAILED", "Of agent "+in.Agent+" "+broken.Error()+".")
+	}
 	if err != nil {
 		return a.modelError(ctx, t, in, turn, err)
 	}
@@ -64,17 +70,24 @@ func (a *Activities) generate(ctx context.Context, m models.Model, r *models.Req
 	return nil, &models.Error{Message: "the model gave no answer"}
 }
 
+func modelFailure(err error) *models.Error {
+	var e *models.Error
+	if !errors.As(err, &e) {
+		e = &models.Error{Message: "the model cannot be called"}
+	}
+	return e
+}
+
+func (t *attempt) retries(e *models.Error) bool { return e.Retryable() && t.number < modelAttempts }
+
 // modelError retries what may pass, and writes down what does not.
 func (a *Activities) modelError(ctx context.Context, t *attempt, in wire.ModelInput, turn turn, err error) (wire.ModelResult, error) {
 	if ctx.Err() != nil {
 		return wire.ModelResult{}, ctx.Err() //nolint:wrapcheck // the SDK compares it
 	}
-	var e *models.Error
-	if !errors.As(err, &e) {
-		e = &models.Error{Message: "the model cannot be called"}
-	}
+	e := modelFailure(err)
 	a.Slog.WarnContext(ctx, "model call", "session_id", t.row.ID, "model", turn.request.Model, "attempt", t.number, "err", e)
-	if e.Retryable() && t.number < modelAttempts {
+	if t.retries(e) {
 		return wire.ModelResult{}, again("the model does not answer", e.RetryAfter)
 	}
 	return a.modelFailed(ctx, t, in, turn, "MODEL_ERROR", e.Error())
@@ -103,7 +116,7 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 	if turn.output != nil {
 		value, formed = turn.output.settle(&e)
 	}
-	e.Actions.StateDelta = stateDelta(t.def.Find(in.Agent), &e, value, formed)
+	e.Actions.StateDelta = turn.hooks.changes(stateDelta(t.def.Find(in.Agent), &e, value, formed))
 	add := t.append()
 	add.Answers = map[string]string{}
 	add.Events = []session.NewEvent{{Kind: session.KindModel, Parents: in.Heads, Event: e}}

@@ -23,6 +23,7 @@ type turn struct {
 	request    *models.Request
 	tools      map[string]offered // by the name that the model knows
 	output     *output            // nil: any form of answer will do
+	hooks      *hooks             // nil: no callbacks
 }
 
 // offered is a tool as a model sees it, and where its calls go.
@@ -68,6 +69,9 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	}
 	state, err := a.state(ctx, t, view, out.invocation)
 	if err != nil {
+		return out, err
+	}
+	if out.hooks, err = a.hooksOf(t, node, out.invocation, state); err != nil {
 		return out, err
 	}
 	system, said, err := instructions(t.def, node, state)

@@ -24,6 +24,7 @@ import (
 	"tarry/auth"
 	"tarry/auth/inputs"
 	"tarry/auth/vault"
+	"tarry/callbacks"
 	"tarry/models"
 	"tarry/session"
 	"tarry/store"
@@ -99,6 +100,11 @@ type none struct{}
 
 func newWorld(t *testing.T, root *agent.Agent, all ...tools.Tool) *world {
 	t.Helper()
+	return newWorldWith(t, callbacks.Set{}, root, all...)
+}
+
+func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...tools.Tool) *world {
+	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "tarry.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -120,7 +126,7 @@ func newWorld(t *testing.T, root *agent.Agent, all ...tools.Tool) *world {
 		return w.model(ctx, r)
 	}).Factory()))
 	w.acts, err = activities.New(activities.Config{
-		Log: s, Definitions: s, Listings: s, Requests: s, Models: m, Functions: registry, Builtins: builtins, Toolsets: &w.toolsets,
+		Log: s, Definitions: s, Listings: s, Requests: s, Models: m, Callbacks: set, Functions: registry, Builtins: builtins, Toolsets: &w.toolsets,
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return w.credentials.Broker(owner, scrub)
 		},

@@ -55,7 +55,8 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	}
 	a.fault(ctx, "tool.started")
 	var scrub auth.Scrubber
-	result, err := a.runTool(ctx, t, call, confirmation, &scrub)
+	hooks := toolHooks{scrub: &scrub}
+	result, err := a.runTool(ctx, t, call, confirmation, &hooks, &scrub)
 	a.fault(ctx, "tool.ran")
 	if need, ok := required(err); ok {
 		return a.askFor(ctx, t, in, call, question{need: need.Need})
@@ -71,10 +72,13 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		err = &tools.Error{Message: "The tool's server wants a person to fill in a form that cannot be shown.", Cause: err}
 	}
 	if err != nil {
+		cause := err
 		if result, err = a.toolFailed(ctx, t, call, err, &scrub); err != nil {
 			return out, false, err
 		}
+		result = a.failedTool(ctx, &hooks, result, cause)
 	}
+	result = a.afterTool(ctx, &hooks, result)
 	out, err = a.answer(ctx, t, in, call, a.clean(result, &scrub))
 	a.fault(ctx, "tool.stored")
 	return a.listed(ctx, t, call, out), false, err
@@ -112,7 +116,7 @@ func parents(call session.Call) []string {
 }
 
 // runTool finds the tool and calls it with a broker of its own.
-func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, confirmation *tools.Confirmation, scrub *auth.Scrubber) (result tools.Result, err error) {
+func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, confirmation *tools.Confirmation, hooks *toolHooks, scrub *auth.Scrubber) (result tools.Result, err error) {
 	defer a.recovered(ctx, call.Name, &err, tools.Errorf("the tool failed: internal error"))
 	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: call.Agent, Tool: call.Name}, scrub)
 	view, err := a.views.View(ctx, t.row, []string{call.Event})
@@ -128,6 +132,9 @@ func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call,
 		Confirmation: confirmation,
 	}
 	if c.Resume, err = a.resume(ctx, t, call, scrub); err != nil {
+		return result, err
+	}
+	if result, skip, err := a.beforeTool(ctx, t, hooks, c); skip || err != nil {
 		return result, err
 	}
 	switch call.Toolset {

@@ -51,12 +51,21 @@ type Agent struct {
 	// GenerateContentConfig is ADK's generate_content_config as JSON in genai's camelCase.
 	GenerateContentConfig json.RawMessage `json:"generate_content_config,omitempty"`
 	Tools                 []Tool          `json:"tools,omitempty"`
+	// Callbacks are run around the agent's model and tool calls.
+	Callbacks Callbacks `json:"callbacks,omitempty"`
 
 	// MaxIterations bounds a LoopAgent; 0 means until a tool escalates.
 	MaxIterations int      `json:"max_iterations,omitempty"`
 	SubAgents     []*Agent `json:"sub_agents,omitempty"`
 
 	Wait WaitPolicy `json:"wait,omitzero"`
+}
+
+// Callback names a Go function that is registered with the worker. The definition pins the name, not what the function does.
+type Callback struct {
+	Name string `json:"name"`
+	// Args is a JSON object for the function; empty means none.
+	Args json.RawMessage `json:"args,omitempty"`
 }
 
 // WaitPolicy says how an agent's waits for a person end by themselves.

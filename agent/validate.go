@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 )
 
 // FieldError is one thing that is wrong with a definition.
@@ -124,6 +126,7 @@ func (v *validator) llm(a *Agent, model string) {
 		v.add(a, "include_contents", `%q is neither "default" nor "none"`, a.IncludeContents)
 	}
 	v.generation(a)
+	v.callbacks(a)
 	declared, connects := map[string]bool{}, map[string]bool{}
 	for i, tool := range a.Tools {
 		v.tool(a, i, tool)
@@ -171,6 +174,7 @@ func (v *validator) composite(a *Agent) {
 		{"output_schema", len(a.OutputSchema) > 0},
 		{"input_schema", len(a.InputSchema) > 0},
 		{"include_contents", a.IncludeContents != ""},
+		{"callbacks", len(a.Callbacks) > 0},
 		{"generate_content_config", len(a.GenerateContentConfig) > 0},
 		{"credential_deadline", a.Wait.Deadline > 0},
 	} {
@@ -214,6 +218,22 @@ func (v *validator) generation(a *Agent) {
 	for _, key := range []string{"responseJsonSchema", "responseSchema", "responseMimeType"} {
 		if _, set := config[key]; set {
 			v.add(a, "generate_content_config", "%s is set by output_schema; remove one of them", key)
+		}
+	}
+}
+
+func (v *validator) callbacks(a *Agent) {
+	for _, p := range slices.Sorted(maps.Keys(a.Callbacks)) {
+		if !slices.Contains(CallbackPoints(), p) {
+			v.add(a, "callbacks", "%q is not one of %v", p, CallbackPoints())
+			continue
+		}
+		for i, c := range a.Callbacks[p] {
+			field := fmt.Sprintf("%s[%d]", p.Key(), i)
+			if c.Name == "" {
+				v.add(a, field, "has no name; name a registered callback")
+			}
+			v.object(a, field+".args", c.Args)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Re
 		return err
 	}
 	acts, err := activities.New(activities.Config{
-		Log: r.pauses, Definitions: r.store, Listings: r.store, Requests: r.questions, Models: registry,
+		Log: r.pauses, Definitions: r.store, Listings: r.store, Requests: r.questions, Models: registry, Callbacks: app.Callbacks,
 		Functions: functions, Builtins: builtins, Toolsets: o.toolsets,
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return o.credentials.Broker(owner, scrub)
@@ -110,7 +110,7 @@ func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Re
 func choose(app tarry.App, functions *tools.Registry, o options) (*agent.Definition, error) {
 	all := app.Agents
 	if o.agentsDir != "" {
-		loaded, err := yaml.Load(o.agentsDir, yaml.Options{Functions: functions.Names(), Schemas: app.Schemas, Vars: o.vars})
+		loaded, err := yaml.Load(o.agentsDir, yaml.Options{Functions: functions.Names(), Schemas: app.Schemas, Callbacks: app.Callbacks.All(), Vars: o.vars})
 		if err != nil {
 			return nil, fmt.Errorf("read agents: %w", err)
 		}

@@ -3,6 +3,7 @@ package tarrytest_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"tarry"
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/callbacks"
+	"tarry/models"
 	"tarry/session"
 	"tarry/tarrytest"
 	"tarry/tools"
@@ -180,4 +183,42 @@ func ExampleNewModel() {
 	)
 	fmt.Println(len(m.Requests()))
 	// Output: 0
+}
+
+// Callbacks and the form of the answer, over whole invocations: a call that asks the person has its callback before each
+// try, and the final answer is one that set_model_response gave.
+func TestCallbacksAndOutputSchema(t *testing.T) {
+	t.Parallel()
+	a := app(0)
+	root := a.Agents[0].Root
+	root.OutputSchema = []byte(`{"type":"object","properties":{"said":{"type":"string"}},"required":["said"]}`)
+	root.Callbacks = agent.Callbacks{agent.BeforeTool: {{Name: "count"}}, agent.AfterModel: {{Name: "count"}}}
+	var before, after atomic.Int32
+	a.Callbacks = callbacks.Set{
+		BeforeTool: map[string]callbacks.BeforeTool{"count": func(_ context.Context, c *callbacks.Context, call tools.Call) (map[string]any, error) {
+			if before.Add(1); call.Name == "now" {
+				return map[string]any{"result": "by callback"}, nil
+			}
+			c.Set("read", true)
+			return nil, nil
+		}},
+		AfterModel: map[string]callbacks.AfterModel{"count": func(context.Context, *callbacks.Context, *models.Response) (*models.Response, error) {
+			after.Add(1)
+			return nil, nil
+		}},
+	}
+	m := tarrytest.NewModel(
+		tarrytest.Calls("read_file", map[string]any{"name": "report"}).And(tarrytest.Calls("now", nil)),
+		tarrytest.Calls("set_model_response", map[string]any{"text": "wrong"}),
+		tarrytest.Calls("set_model_response", map[string]any{"said": "{{response.now.result}}"}),
+	)
+	run := tarrytest.Start(t, a, "Read the report.", tarrytest.WithModel(m))
+	require.Len(t, run.Waiting(), 1)
+	run.Grant("drive", "secret-token")
+	require.Equal(t, "done", run.Outcome())
+	require.Equal(t, `{"said":"by callback"}`, run.Answer())
+	require.Equal(t, map[string]any{"said": "by callback"}, run.State()["answer"])
+	require.Equal(t, true, run.State()["read"])
+	require.EqualValues(t, 3, before.Load(), "now once, read_file before and after the login")
+	require.EqualValues(t, 3, after.Load())
 }

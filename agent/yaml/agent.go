@@ -11,10 +11,14 @@ import (
 const classPrefix = "google.adk.agents."
 
 func agentKeys() []string {
-	return []string{
+	keys := []string{
 		"agent_class", "name", "description", "model", "instruction", "global_instruction", "static_instruction", "tools", "sub_agents", "max_iterations",
 		"output_key", "output_schema", "input_schema", "include_contents", "generate_content_config", "tarry",
 	}
+	for _, p := range agent.CallbackPoints() {
+		keys = append(keys, p.Key())
+	}
+	return keys
 }
 
 // laterAgentKeys are ADK's keys that are not supported yet, with what to do instead.
@@ -32,12 +36,6 @@ func laterAgentKeys() map[string]string {
 		"rerun_on_resume":             "",
 		"before_agent_callbacks":      "",
 		"after_agent_callbacks":       "",
-		"before_model_callbacks":      "",
-		"after_model_callbacks":       "",
-		"before_tool_callbacks":       "",
-		"after_tool_callbacks":        "",
-		"on_model_error_callbacks":    "",
-		"on_tool_error_callbacks":     "",
 	}
 }
 
@@ -84,6 +82,11 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 	if t, ok := o.get("tools"); ok {
 		for i, item := range t.list() {
 			a.Tools = append(a.Tools, l.tool(item, fmt.Sprintf("tools[%d]", i)))
+		}
+	}
+	for _, p := range agent.CallbackPoints() {
+		if c, ok := o.get(p.Key()); ok {
+			l.callbacks(a, c, p)
 		}
 	}
 	if t, ok := o.get("tarry"); ok {

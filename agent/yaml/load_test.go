@@ -227,6 +227,16 @@ func TestSchemas(t *testing.T) {
 	dir := write(t, map[string]string{"root_agent.yaml": head + "output_schema: {name: Weather}\ninput_schema:\n  json_schema:\n    type: object\n    properties: {city: {type: string}}\n"})
 	def, err := yaml.LoadApp(dir, yaml.Options{Schemas: map[string]json.RawMessage{"Weather": json.RawMessage(`{"type":"array"}`)}})
 	require.NoError(t, err)
-	require.Equal(t, `{"type":"array"}`, string(def.Root.OutputSchema), "the definition holds the schema, not its name")
-	require.Equal(t, `{"properties":{"city":{"type":"string"}},"type":"object"}`, string(def.Root.InputSchema))
+	require.JSONEq(t, `{"type":"array"}`, string(def.Root.OutputSchema), "the definition holds the schema, not its name")
+	require.JSONEq(t, `{"properties":{"city":{"type":"string"}},"type":"object"}`, string(def.Root.InputSchema))
+}
+
+func TestCallbacks(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"root_agent.yaml": head + "before_model_callbacks:\n  - name: check\n    args: {most: 3, words: [a, b]}\n  - name: count\n  - name: check\n    args:\n      - {name: most, value: 4}\n"})
+	def, err := yaml.LoadApp(dir, yaml.Options{Callbacks: map[agent.CallbackPoint][]string{agent.BeforeModel: {"check", "count"}}})
+	require.NoError(t, err)
+	require.Equal(t, agent.Callbacks{agent.BeforeModel: {
+		{Name: "check", Args: json.RawMessage(`{"most":3,"words":["a","b"]}`)}, {Name: "count"}, {Name: "check", Args: json.RawMessage(`{"most":4}`)},
+	}}, def.Root.Callbacks)
 }

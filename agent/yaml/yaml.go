@@ -23,6 +23,8 @@ type Options struct {
 	Functions []string
 	// Schemas are the JSON Schemas that output_schema and input_schema may name. They become part of the definition.
 	Schemas map[string]json.RawMessage
+	// Callbacks are the names of the Go callbacks that the program registered.
+	Callbacks map[agent.CallbackPoint][]string
 	// AllowStdio lets files name commands that are started as MCP servers. Who can write such a file can run anything
 	// on the machine.
 	AllowStdio bool

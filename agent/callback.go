@@ -1,0 +1,25 @@
+package agent
+
+// CallbackPoint says when a callback runs.
+type CallbackPoint string
+
+// The points. Their keys in files are these names with "_callbacks".
+const (
+	BeforeModel  CallbackPoint = "before_model"
+	AfterModel   CallbackPoint = "after_model"
+	OnModelError CallbackPoint = "on_model_error"
+	BeforeTool   CallbackPoint = "before_tool"
+	AfterTool    CallbackPoint = "after_tool"
+	OnToolError  CallbackPoint = "on_tool_error"
+)
+
+// CallbackPoints lists all of them.
+func CallbackPoints() []CallbackPoint {
+	return []CallbackPoint{BeforeModel, AfterModel, OnModelError, BeforeTool, AfterTool, OnToolError}
+}
+
+// Key is the point's key in files.
+func (p CallbackPoint) Key() string { return string(p) + "_callbacks" }
+
+// Callbacks are lists of callbacks by point.
+type Callbacks map[CallbackPoint][]Callback
