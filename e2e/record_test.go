@@ -87,7 +87,7 @@ func scenarios(curious string) (open, later []scenario) {
 			r.login()
 		}},
 		{name: "input", url: curious, steps: call("survey") + text("Asked."), act: func(r recording) {
-			r.w.answer(r.w.waiting(r.run), "accept", map[string]string{"field-0-name": "Bo"})
+			r.w.answer(r.w.waiting(r.run), "accept", map[string]string{"field-0-0": "Bo"})
 		}},
 		{name: "confirmed", guarded: true, tools: []string{"free"}, steps: call("note {text: hello}") + call("note {text: again}") + text("Noted once."), act: func(r recording) {
 			first := r.w.waiting(r.run)

@@ -57,8 +57,8 @@ func inputOf(i int, in auth.Input) (connect.Input, error) {
 	if err != nil {
 		return out, fmt.Errorf("form: %w", err)
 	}
-	for _, f := range fields {
-		f.Name = connect.ControlName(i, f.Name)
+	for j, f := range fields {
+		f.Name = connect.ControlName(i, j)
 		out.Fields = append(out.Fields, f)
 	}
 	return out, nil
@@ -109,7 +109,7 @@ func (l logins) answers(r auth.Request, a connect.Answer) (map[string]auth.Input
 		case a.Decline:
 			answer.Action = auth.InputDecline
 		case in.Mode == auth.InputForm:
-			answer.Content, err = form.Read(in.Schema, func(name string) []string { return a.Values(connect.ControlName(i, name)) })
+			answer.Content, err = read(i, in, a)
 		}
 		var wrong *form.FieldError
 		if errors.As(err, &wrong) {
@@ -121,4 +121,17 @@ func (l logins) answers(r auth.Request, a connect.Answer) (map[string]auth.Input
 		out[in.Key] = answer
 	}
 	return out, nil
+}
+
+// read reads the form of the ith input.
+func read(i int, in auth.Input, a connect.Answer) (map[string]any, error) {
+	fields, err := form.Fields(in.Schema)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller wraps it
+	}
+	controls := map[string]string{}
+	for j, f := range fields {
+		controls[f.Name] = connect.ControlName(i, j)
+	}
+	return form.Read(in.Schema, func(name string) []string { return a.Values(controls[name]) }) //nolint:wrapcheck // as above
 }

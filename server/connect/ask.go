@@ -33,16 +33,8 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err, "", false)
 		return
 	}
-	if page.Status == auth.StatusPending && !page.Deadline.IsZero() && !h.now().Before(page.Deadline) {
-		page.Status = auth.StatusExpired // the row follows
-	}
 	back := h.allowedReturn(query)
-	if back != "" && !page.Status.Open() {
-		h.sendBack(w, r, back, page.Correlator)
-		return
-	}
-	if page.Status != auth.StatusPending {
-		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App, Input: page.Input, Confirmation: page.Confirmation != nil}, true))
+	if h.answered(w, r, page, back) {
 		return
 	}
 	if page.Confirmation != nil {
@@ -56,6 +48,22 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 	v := h.question(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back)
 	v.Moved = query.Get("moved") != ""
 	h.show(w, r, v)
+}
+
+// answered shows how a request has ended, or that it is about to; false when it waits.
+func (h *Handler) answered(w http.ResponseWriter, r *http.Request, page Page, back string) bool {
+	if page.Status == auth.StatusPending && !page.Deadline.IsZero() && !h.now().Before(page.Deadline) {
+		page.Status = auth.StatusExpired // the row follows
+	}
+	switch {
+	case page.Status == auth.StatusPending:
+		return false
+	case back != "" && !page.Status.Open():
+		h.sendBack(w, r, back, page.Correlator)
+	default:
+		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App, Input: page.Input, Confirmation: page.Confirmation != nil}, true))
+	}
+	return true
 }
 
 // inert answers requests that nobody looks at. 503 keeps a browser from showing the empty answer later, when the person

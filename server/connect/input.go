@@ -37,8 +37,9 @@ func (e *FormError) Error() string { return "connect: form: " + e.Text }
 // maxAnswer bounds a filled-in form, in bytes.
 const maxAnswer = 256 << 10
 
-// ControlName is the name of a field of the nth input.
-func ControlName(n int, field string) string { return "field-" + strconv.Itoa(n) + "-" + field }
+// ControlName is the name of a field of the nth input, by its place in the form: browsers change some characters of names,
+// and a server's names may have any.
+func ControlName(n, field int) string { return "field-" + strconv.Itoa(n) + "-" + strconv.Itoa(field) }
 
 // answer ends a request that is no login.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +68,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// again shows the form with what was filled in, and what is wrong with it.
+// again shows the form with what was filled in, and what is wrong with it; or that the request was answered meanwhile.
 func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string, wrong *FormError) {
 	caller := signin.FromContext(r.Context())
 	page, err := h.logins.Page(r.Context(), caller.Access(), id)
@@ -75,8 +76,11 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 		h.fail(w, r, err, "", false)
 		return
 	}
+	if h.answered(w, r, page, back) {
+		return
+	}
 	token := h.csrf.Token(w, r, page.RequestID, caller.Subject)
-	if page.Confirmation != nil && page.Status.Open() {
+	if page.Confirmation != nil {
 		page.Confirmation.Payload = r.PostForm.Get(PayloadControl)
 		v := h.confirmation(page, token, back)
 		v.status, v.Problem = http.StatusUnprocessableEntity, wrong.Text

@@ -119,6 +119,21 @@ func TestInputFormIsShownAgain(t *testing.T) {
 	require.NotContains(t, a.body, `value="true" checked`)
 }
 
+// Another tab was faster: what was wrong here does not matter any more.
+func TestWrongFormOfAnAnsweredRequest(t *testing.T) {
+	t.Parallel()
+	for back, status := range map[string]int{"": http.StatusOK, "&redirect_uri=" + url.QueryEscape(returnURL): http.StatusSeeOther} {
+		h := asksInput(t)
+		page := h.get(t, "/connect?request=adk-r1")
+		h.resultErr, h.page.Status, h.page.Inputs = &connect.FormError{Text: "Size: is needed."}, auth.StatusGranted, nil
+		a := h.post(t, "/connect/answer", answerForm(t, page, "action=accept"+back), nil)
+		require.Equal(t, status, a.StatusCode)
+		if back == "" {
+			requirePage(t, a, status, "Already answered")
+		}
+	}
+}
+
 // Only a page that this browser was shown for this request can answer it.
 func TestInputNeedsItsForm(t *testing.T) {
 	t.Parallel()
