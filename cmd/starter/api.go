@@ -28,8 +28,11 @@ func subject(tool, toolset string) string {
 
 // wanted says what a person is asked for, and by whom.
 func wanted(w *runs.Waiting) string {
-	if w.Kind == kindInput {
+	switch w.Kind {
+	case kindInput:
 		return "input for " + w.Provider
+	case kindConfirmation:
+		return "your approval (starter approve)"
 	}
 	return "a login at " + w.Provider
 }
@@ -105,7 +108,10 @@ type functionResponse struct {
 	Response map[string]any `json:"response"`
 }
 
-const requestCredential = "adk_request_credential"
+const (
+	requestCredential   = "adk_request_credential"
+	requestConfirmation = "adk_request_confirmation"
+)
 
 // asks returns the call that asks for a login, or nil. A model can write down a call of that name too, with any link; what
 // the server asks is marked as running on.
@@ -113,6 +119,22 @@ func (e *event) asks() *functionCall {
 	for _, p := range e.Content.Parts {
 		if p.FunctionCall != nil && p.FunctionCall.Name == requestCredential && slices.Contains(e.LongRunning, p.FunctionCall.ID) {
 			return p.FunctionCall
+		}
+	}
+	return nil
+}
+
+// approval returns the call that waits for approval, or nil.
+func (e *event) approval() *functionCall {
+	for _, p := range e.Content.Parts {
+		if p.FunctionCall == nil || p.FunctionCall.Name != requestConfirmation || !slices.Contains(e.LongRunning, p.FunctionCall.ID) {
+			continue
+		}
+		var args struct {
+			Original *functionCall `json:"originalFunctionCall"`
+		}
+		if json.Unmarshal(p.FunctionCall.Args, &args) == nil {
+			return args.Original
 		}
 	}
 	return nil

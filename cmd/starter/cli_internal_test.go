@@ -135,6 +135,14 @@ func TestCommands(t *testing.T) {
 		session("planner", "s3", "done", nil), session("other", "s3", "failed", func(s *statusInfo) { s.Error = "broken" }),
 		session("planner", "s4", "idle", func(s *statusInfo) { s.InvocationStatus, s.Denied = "done", true }),
 		session("planner", "s5", "running", func(s *statusInfo) { s.InvocationStatus = "done" }),
+		session("third", "s7", "waiting_confirmation", func(s *statusInfo) {
+			s.WaitingFor = []runs.Waiting{{Kind: "confirmation", Request: "q3", Tool: "send", Agent: "mailer", Since: since, Arguments: json.RawMessage("{\"to\":\"\u202ebob\"}")}}
+		}),
+		session("third", "s8", "waiting_confirmation", func(s *statusInfo) {
+			for _, id := range []string{"q4", "q5"} {
+				s.WaitingFor = append(s.WaitingFor, runs.Waiting{Kind: "confirmation", Request: id, Tool: "send", Agent: "mailer", Since: since, Arguments: json.RawMessage(`{"n":"` + id + `"}`)})
+			}
+		}),
 		session("third", "s6", "waiting_input", func(s *statusInfo) {
 			s.WaitingFor = []runs.Waiting{{Kind: "input", Request: "q2", Provider: "https://mcp.example", Tool: "pay", Agent: "planner", Since: since}}
 		}),
@@ -176,6 +184,13 @@ func TestCommands(t *testing.T) {
 		"list, none":                 {"list --app fourth", 0, "", "no runs"},
 		"logins":                     {"logins --all", 3, "pending  planner  https://id.example  toolset mcp   a b", ""},
 		"logins, JSON":               {"logins --json", 3, `[{"request":"q1","kind":"login","status":"pending"`, ""},
+		"show, approval":             {"show s7", 3, "your approval (starter approve) for tool send of mailer", ""},
+		"approve":                    {"approve s7", 0, "", "mailer calls send {\"to\":\"\\u202ebob\"}\napproved; `starter show s7 --follow`"},
+		"approve, JSON":              {"approve s7 --json", 0, `{"request":"q3","status":"granted"}`, "mailer calls send"},
+		"reject":                     {"approve s8 --reject --request q5", 0, "", "mailer calls send {\"n\":\"q5\"}\nrejected"},
+		"approve, which":             {"approve s8", 2, "", `choose with --request q4 (send {"n":"q4"}) or --request q5`},
+		"approve, not that":          {"approve s7 --request q4", 2, "", `no call of session s7 waits for approval under the request "q4"`},
+		"approve, nothing":           {"approve s1", 2, "", "no call of session s1 waits for approval"},
 		"cancel":                     {"cancel s1", 0, "", "asked to cancel; `starter show s1`"},
 		"cancel, JSON":               {"cancel s1 --json", 0, `{"app":"planner","invocation":"i1","session":"s1"}`, ""},
 		"cancel, unknown":            {"cancel s9", 2, "", "no session"},

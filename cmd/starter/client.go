@@ -213,6 +213,11 @@ func (c *client) cancel(ctx context.Context, app, session string) error {
 	return c.call(ctx, http.MethodPost, c.session(app, session, "/cancel"), nil, nil, nil)
 }
 
+func (c *client) confirm(ctx context.Context, app, session, request string, confirmed bool) (out runs.Decided, err error) {
+	err = c.call(ctx, http.MethodPost, c.session(app, session, "/confirmations/"+url.PathEscape(request)), nil, runs.Decision{Confirmed: &confirmed}, &out)
+	return out, err
+}
+
 func (c *client) history(ctx context.Context, app, session string) (out json.RawMessage, err error) {
 	err = c.call(ctx, http.MethodGet, c.session(app, session, "/history"), nil, nil, &out)
 	return out, err

@@ -69,6 +69,9 @@ func newFake(t *testing.T) *fakeServer {
 	})
 	answer("GET "+one+"/status", 200, func(r *http.Request) (any, bool) { return f.find(r) })
 	answer("POST "+one+"/cancel", 202, func(r *http.Request) (any, bool) { return f.find(r) })
+	answer("POST "+one+"/confirmations/{request}", 200, func(r *http.Request) (any, bool) {
+		return runs.Decided{Request: r.PathValue("request"), Status: "granted"}, true
+	})
 	answer("GET "+one+"/history", 200, func(*http.Request) (any, bool) { return map[string]any{"events": []any{}}, true })
 	mux.HandleFunc("GET "+one+"/events", f.events)
 	f.Server = httptest.NewServer(mux)

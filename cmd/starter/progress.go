@@ -24,6 +24,10 @@ func (p *progress) event(e *event) {
 		p.say("%s %s. Open this link; the run waits as long as it takes:\n  %s", e.Author, what, link)
 		return
 	}
+	if call := e.approval(); call != nil {
+		p.say("%s wants to call %s %s and needs your approval: starter approve SESSION, or --reject. The run waits as long as it takes", e.Author, call.Name, brief(string(call.Args)))
+		return
+	}
 	for _, line := range lines(e) {
 		p.say("%s", line)
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"encoding/json"
 	"time"
 
 	"tarry/auth"
@@ -35,6 +36,10 @@ type Waiting struct {
 	Scopes   []string  `json:"scopes"`
 	Since    time.Time `json:"since"`
 	Deadline time.Time `json:"deadline,omitzero"`
+	// Arguments and Hint belong to kind "confirmation", and are in the answer to status only: what would be called, and why
+	// the person is asked.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Hint      string          `json:"hint,omitempty"`
 }
 
 // Login is a request as its person sees it.

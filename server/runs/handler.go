@@ -48,6 +48,8 @@ type Handler struct {
 	Canceller Canceller
 	Histories Histories
 	Requests  stream.Requests
+	// Confirmations takes approvals.
+	Confirmations Confirmations
 	// Owner authorizes the caller of r for a user of an app, which a path or query names. A [web.RequestError] is answered
 	// as it says, any other error with 403.
 	Owner func(r *http.Request, app, user string) (agent.Owner, error)
@@ -70,6 +72,7 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+one+"/status", h.json(http.StatusOK, h.status))
 	mux.HandleFunc("GET "+one+"/events", h.events)
 	mux.HandleFunc("POST "+one+"/cancel", h.json(http.StatusAccepted, h.cancel))
+	mux.HandleFunc("POST "+one+"/confirmations/{request}", h.json(http.StatusOK, h.confirm))
 	mux.HandleFunc("GET "+one+"/history", h.history)
 }
 

@@ -34,6 +34,7 @@ func (h *Handler) status(r *http.Request) (any, error) {
 	for _, e := range view {
 		if e.InvocationID == row.Invocation {
 			out.fold(e)
+			explain(out.WaitingFor, e)
 		}
 	}
 	return out, nil

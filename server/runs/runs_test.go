@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/agent"
+	"tarry/auth/inputs"
+	"tarry/auth/vault"
 	"tarry/server/runs"
 	"tarry/server/stream/streamtest"
 	"tarry/session"
@@ -67,10 +69,13 @@ func (engine) History(_ context.Context, workflowID string) ([]byte, error) {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	s, _ := streamtest.Open(t)
+	s, path := streamtest.Open(t)
+	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: path + ".keys", Checks: s})
+	require.NoError(t, err)
 	b := &bundle{t: t, store: s, cancels: make(chan string, 10)}
 	h := &runs.Handler{
 		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: engine{b}, Histories: engine{b},
+		Confirmations: &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
 		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
 			owner := agent.Owner{App: app, User: user}
 			if user == "eve" {
@@ -365,4 +370,56 @@ func TestEventsResumeWithoutGapOrRepeat(t *testing.T) {
 	require.Equal(t, asked.data, string(events[0]))
 	_, body = b.do(http.MethodGet, one+"/events?invocation=e-none", "")
 	require.Equal(t, "[]", body)
+}
+
+// A call that waits for approval shows what it would do, and is answered once, by its person, with true or false.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ body, want string }{
+		"yes": {`{"confirmed":true,"payload":{"days":3}}`, "granted"}, "no": {`{"confirmed":false}`, "denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			p := b.player("s1")
+			p.Post("look", wire.ModeJob)
+			p.Take()
+			p.Say("", "call-1", "call-2")
+			p.AskApproval("call-1", "q1")
+			other := b.player("s2")
+			other.Post("look", wire.ModeJob)
+			other.Take()
+			other.Say("", "call-9")
+			other.AskApproval("call-9", "q9")
+			shown := b.get(one + "/status")
+			require.Equal(t, "waiting_confirmation", shown["state"])
+			waits := shown["waiting_for"].([]any)[0].(map[string]any)
+			require.Equal(t, "confirmation", waits["kind"])
+			require.Equal(t, "Search?", waits["hint"])
+			require.Equal(t, map[string]any{}, waits["arguments"])
+
+			for body, says := range map[string]string{
+				`{}`: "confirmed is missing", `{"confirmed":"true"}`: "", `{"confirmed":1}`: "", `{"confirmed":null}`: "confirmed is missing", ``: "",
+			} {
+				status, text := b.do(http.MethodPost, one+"/confirmations/q1", body)
+				require.Equal(t, http.StatusBadRequest, status, body)
+				require.Contains(t, text, says)
+			}
+			for _, id := range []string{"q9", "call-1", "unknown"} {
+				status, _ := b.do(http.MethodPost, one+"/confirmations/"+id, c.body)
+				require.Equal(t, http.StatusNotFound, status, id)
+			}
+			status, _ := b.do(http.MethodPost, "/apps/tickets/users/bob/sessions/s1/confirmations/q1", c.body)
+			require.Equal(t, http.StatusNotFound, status)
+			require.Zero(t, b.woken.Load())
+
+			status, body := b.do(http.MethodPost, one+"/confirmations/q1", c.body)
+			require.Equal(t, http.StatusOK, status, body)
+			require.JSONEq(t, `{"request":"q1","status":"`+c.want+`"}`, body)
+			require.EqualValues(t, 1, b.woken.Load())
+			status, body = b.do(http.MethodPost, one+"/confirmations/q1", `{"confirmed":true}`)
+			require.Equal(t, http.StatusConflict, status)
+			require.Contains(t, body, "q1 is over: "+c.want)
+		})
+	}
 }

@@ -1,0 +1,99 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"tarry/agent"
+	"tarry/auth"
+	"tarry/auth/inputs"
+	"tarry/auth/oauth"
+	"tarry/server/web"
+	"tarry/session"
+)
+
+// Confirmations takes what people say to calls that wait for their approval. Package auth/inputs has one.
+type Confirmations interface {
+	// Confirm ends an open request that access allows; [inputs.ErrClosed] when it was not open any more.
+	Confirm(ctx context.Context, access auth.Access, id string, confirmed bool, said auth.Consent) (auth.Request, error)
+}
+
+// Decision is the body that answers a call which waits for approval.
+type Decision struct {
+	// Confirmed must be there; only true is consent.
+	Confirmed *bool `json:"confirmed"`
+	// Payload is what the tool wants back, if anything.
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// Decided says how a request has ended.
+type Decided struct {
+	Request string      `json:"request"`
+	Status  auth.Status `json:"status"`
+}
+
+// confirm answers a request of the session that waits for approval. The first answer counts.
+func (h *Handler) confirm(r *http.Request) (any, error) {
+	row, err := h.session(r)
+	if err != nil {
+		return nil, err
+	}
+	var in Decision
+	if err := web.Decode(r, &in, maxBody); err != nil {
+		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
+	}
+	if in.Confirmed == nil {
+		return nil, refuse(http.StatusBadRequest, "confirmed is missing: say true or false")
+	}
+	id := r.PathValue("request")
+	open, err := h.Requests.Requests(r.Context(), row.Owner, false, mostLimit)
+	if err != nil {
+		return nil, fmt.Errorf("list requests: %w", err)
+	}
+	unknown := refuse(http.StatusNotFound, "session %s asks for no approval under that id; its status names those that are open", row.ID)
+	found := false
+	for _, q := range open {
+		found = found || q.ID == id && q.WorkflowID == row.WorkflowID && q.Need.Type == auth.TypeConfirmation
+	}
+	if !found {
+		return nil, unknown
+	}
+	said := auth.Consent{}
+	if len(in.Payload) > 0 && string(in.Payload) != "null" {
+		said.Payload = string(in.Payload)
+	}
+	q, err := h.Confirmations.Confirm(r.Context(), func(o agent.Owner) bool { return o == row.Owner }, id, *in.Confirmed, said)
+	switch {
+	case errors.Is(err, oauth.ErrNotFound):
+		return nil, unknown
+	case errors.Is(err, inputs.ErrClosed):
+		return nil, refuse(http.StatusConflict, "request %s is over: %s; nothing was changed", id, q.Status)
+	case err != nil:
+		return nil, fmt.Errorf("confirm: %w", err)
+	}
+	h.Wake()
+	return Decided{Request: id, Status: q.Status}, nil
+}
+
+// explain adds to the calls that wait for approval what they would do. Only what an agent's run wrote counts.
+func explain(waiting []Waiting, e *session.Record) {
+	if e.Kind != session.KindRequest {
+		return
+	}
+	for _, call := range e.Calls() {
+		for i := range waiting {
+			if waiting[i].Request != call.ID || call.Name != agent.RequestConfirmation {
+				continue
+			}
+			original, _ := call.Args["originalFunctionCall"].(map[string]any)
+			confirmation, _ := call.Args["toolConfirmation"].(map[string]any)
+			waiting[i].Hint, _ = confirmation["hint"].(string)
+			if args, err := json.Marshal(original["args"]); err == nil {
+				waiting[i].Arguments = args
+			}
+		}
+	}
+}
