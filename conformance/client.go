@@ -191,7 +191,7 @@ func (c *client) path(of string) string {
 func (c *client) arrive(ctx context.Context, at point, address string) error {
 	q := url.Values{"member": {c.member}, "point": {string(at)}}
 	if u, err := url.Parse(address); err == nil && u.Port() != "" {
-		q.Set("address", ":"+u.Port())
+		q.Set("port", u.Port())
 	}
 	return c.send(ctx, http.MethodPost, c.control+"/arrive?"+q.Encode(), nil, nil)
 }

@@ -73,8 +73,8 @@ func runRound(ctx context.Context, s *suite, svc *service, r *report, round []sc
 		})
 	}
 	all.Wait()
-	for _, address := range c.seen() {
-		svc.hold(ctx, address)
+	for _, port := range c.seen() {
+		svc.hold(ctx, port)
 	}
 	return c.close()
 }
@@ -85,8 +85,8 @@ type control struct {
 	url    string
 	ended  chan error
 
-	mu        sync.Mutex
-	addresses []string
+	mu    sync.Mutex
+	ports []string
 }
 
 func newControl(ctx context.Context, b *barrier) (*control, error) {
@@ -100,7 +100,7 @@ func newControl(ctx context.Context, b *barrier) (*control, error) {
 	mux.HandleFunc("POST /arrive", func(w http.ResponseWriter, req *http.Request) {
 		q := req.URL.Query()
 		c.mu.Lock()
-		c.addresses = append(c.addresses, q["address"]...)
+		c.ports = append(c.ports, q["port"]...)
 		c.mu.Unlock()
 		if err := b.arrive(req.Context(), q.Get("member"), point(q.Get("point"))); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -114,12 +114,12 @@ func newControl(ctx context.Context, b *barrier) (*control, error) {
 	return c, nil
 }
 
-// seen returns HOST:PORT of the servers that the clients have named.
+// seen returns the ports of the servers that the clients have named.
 func (c *control) seen() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	slices.Sort(c.addresses)
-	return slices.Compact(c.addresses)
+	slices.Sort(c.ports)
+	return slices.Compact(c.ports)
 }
 
 func (c *control) close() error {

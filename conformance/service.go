@@ -78,12 +78,15 @@ func (s *service) meet(ctx context.Context, points map[point]int) error {
 	return nil
 }
 
-// hold keeps the loopback port of an address from being given to another scenario's server: what the service has learnt
-// about an address would be true no longer. One that cannot be had is somebody else's already.
-func (s *service) hold(ctx context.Context, address string) {
+// hold keeps a port from being given to another scenario's server: what the service has learnt about an address would be
+// true no longer. It listens on loopback only, which is in the way of whoever wants the port there or on all interfaces.
+// What cannot be had is somebody else's already.
+func (s *service) hold(ctx context.Context, port string) {
 	var config net.ListenConfig
-	if l, err := config.Listen(ctx, "tcp", address); err == nil {
-		s.held = append(s.held, l)
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		if l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port)); err == nil {
+			s.held = append(s.held, l)
+		}
 	}
 }
 
