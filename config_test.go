@@ -68,10 +68,10 @@ func TestNewWorkerChecksTheApplication(t *testing.T) {
 		agents []*agent.Definition
 		want   string
 	}{
-		"two apps of one name":     {[]*agent.Definition{one(), one()}, `two agents are called "one"`},
-		"a tool that is not there": {[]*agent.Definition{one(agent.Tool{Function: "shop.search"})}, `"shop.search", which is not registered`},
+		"two apps of one name":         {[]*agent.Definition{one(), one()}, `two agents are called "one"`},
+		"a tool that is not there":     {[]*agent.Definition{one(agent.Tool{Function: "shop.search"})}, `"shop.search", which is not registered`},
 		"a callback that is not there": {[]*agent.Definition{{App: "one", Root: &agent.Agent{Name: "one", Kind: agent.KindLLM, Model: "acme/x", Callbacks: agent.Callbacks{agent.BeforeTool: {{Name: "check"}}}}}}, `agent one: before_tool_callbacks names "check", which is not registered; there are []`},
-		"a definition with faults": {[]*agent.Definition{{App: "one", Root: &agent.Agent{Name: "user", Kind: agent.KindLLM}}}, "choose another name"},
+		"a definition with faults":     {[]*agent.Definition{{App: "one", Root: &agent.Agent{Name: "user", Kind: agent.KindLLM}}}, "choose another name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

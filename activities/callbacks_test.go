@@ -43,7 +43,7 @@ func TestModelCallbacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var ran []string
-			run := func(name string, c *callbacks.Context) (*models.Response, error) {
+			run := func(name string, c *callbacks.Context) *models.Response {
 				ran = append(ran, name)
 				require.JSONEq(t, `{"of":"`+name+`"}`, string(c.Args))
 				require.Equal(t, agent.Owner{App: "app", User: "ann"}, c.Owner)
@@ -51,21 +51,21 @@ func TestModelCallbacks(t *testing.T) {
 				n, _ := c.State["n"].(float64)
 				c.Set("n", n+1)
 				if name == "stop" {
-					return answering("stop"), nil
+					return answering("stop")
 				}
-				return nil, nil
+				return nil
 			}
 			set := callbacks.Set{BeforeModel: map[string]callbacks.BeforeModel{}, AfterModel: map[string]callbacks.AfterModel{}, OnModelError: map[string]callbacks.OnModelError{}}
 			for _, name := range []string{"pass", "stop"} {
 				set.BeforeModel[name] = func(_ context.Context, c *callbacks.Context, _ *models.Request) (*models.Response, error) {
-					return run(name, c)
+					return run(name, c), nil
 				}
 				set.AfterModel[name] = func(_ context.Context, c *callbacks.Context, _ *models.Response) (*models.Response, error) {
-					return run(name, c)
+					return run(name, c), nil
 				}
 				set.OnModelError[name] = func(_ context.Context, c *callbacks.Context, _ *models.Request, err error) (*models.Response, error) {
 					require.Error(t, err)
-					return run(name, c)
+					return run(name, c), nil
 				}
 			}
 			a := llm("a")
@@ -90,14 +90,14 @@ func TestModelCallbacks(t *testing.T) {
 				return
 			}
 			require.Equal(t, tc.text, e.Actions.StateDelta["out"])
-			set2 := 0
+			sets := 0
 			for _, name := range ran {
 				if name != "model" {
-					set2++
+					sets++
 				}
 			}
-			if set2 > 0 {
-				require.EqualValues(t, set2, e.Actions.StateDelta["n"], "each sees what the ones before it have set")
+			if sets > 0 {
+				require.EqualValues(t, sets, e.Actions.StateDelta["n"], "each sees what the ones before it have set")
 			}
 		})
 	}

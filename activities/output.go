@@ -142,16 +142,25 @@ func (o *output) again(r *models.Request, given *models.Response, complaint erro
 	return &next
 }
 
+// generateSorted makes one model call, and sorts the answer of one that was told to plan.
+func (a *Activities) generateSorted(ctx context.Context, m models.Model, turn turn, r *models.Request) (*models.Response, error) {
+	response, err := a.generate(ctx, m, r)
+	if err != nil || !turn.planned {
+		return response, err
+	}
+	return sorted(response), nil
+}
+
 // formed makes a model call, and asks again where the answer has not the form that it must have.
 func (a *Activities) formed(ctx context.Context, m models.Model, turn turn) (*models.Response, error) {
-	response, err := a.generate(ctx, m, turn.request)
+	response, err := a.generateSorted(ctx, m, turn, turn.request)
 	for n := 1; err == nil && turn.output != nil && n < outputTries; n++ {
 		complaint := turn.output.complaint(response)
 		if complaint == nil {
 			break
 		}
 		spent := response.UsageMetadata
-		if response, err = a.generate(ctx, m, turn.output.again(turn.request, response, complaint)); err == nil {
+		if response, err = a.generateSorted(ctx, m, turn, turn.output.again(turn.request, response, complaint)); err == nil {
 			more := *response // a model may give the same answer to others too
 			more.UsageMetadata = total(spent, response.UsageMetadata)
 			response = &more

@@ -24,6 +24,7 @@ type turn struct {
 	tools      map[string]offered // by the name that the model knows
 	output     *output            // nil: any form of answer will do
 	hooks      *hooks             // nil: no callbacks
+	planned    bool               // the answer has the tags of a plan
 }
 
 // offered is a tool as a model sees it, and where its calls go.
@@ -87,6 +88,13 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	notes, err := a.offer(ctx, t, node, in.Lists, &out)
 	if err != nil {
 		return out, err
+	}
+	note, err := plan(node.Planner, &out)
+	if err != nil {
+		return out, err
+	}
+	if note != "" {
+		notes = append(notes, note)
 	}
 	if out.output != nil {
 		if note := out.output.require(&out); note != "" {

@@ -51,6 +51,8 @@ type Agent struct {
 	// GenerateContentConfig is ADK's generate_content_config as JSON in genai's camelCase.
 	GenerateContentConfig json.RawMessage `json:"generate_content_config,omitempty"`
 	Tools                 []Tool          `json:"tools,omitempty"`
+	// Planner is nil for none.
+	Planner *Planner `json:"planner,omitempty"`
 	// Callbacks are run around the agent's model and tool calls.
 	Callbacks Callbacks `json:"callbacks,omitempty"`
 

@@ -175,6 +175,7 @@ func (v *validator) composite(a *Agent) {
 		{"input_schema", len(a.InputSchema) > 0},
 		{"include_contents", a.IncludeContents != ""},
 		{"callbacks", len(a.Callbacks) > 0},
+		{"planner", a.Planner != nil},
 		{"generate_content_config", len(a.GenerateContentConfig) > 0},
 		{"credential_deadline", a.Wait.Deadline > 0},
 	} {
@@ -212,6 +213,7 @@ func (v *validator) tool(a *Agent, i int, t Tool) {
 func (v *validator) generation(a *Agent) {
 	config := v.object(a, "generate_content_config", a.GenerateContentConfig)
 	v.object(a, "input_schema", a.InputSchema)
+	v.planner(a, config)
 	if v.object(a, "output_schema", a.OutputSchema) == nil {
 		return
 	}
@@ -219,6 +221,23 @@ func (v *validator) generation(a *Agent) {
 		if _, set := config[key]; set {
 			v.add(a, "generate_content_config", "%s is set by output_schema; remove one of them", key)
 		}
+	}
+}
+
+func (v *validator) planner(a *Agent, config map[string]json.RawMessage) {
+	switch {
+	case a.Planner == nil:
+	case a.Planner.Kind == PlannerBuiltIn && len(a.Planner.ThinkingConfig) == 0:
+		v.add(a, "planner", "has no thinking_config")
+	case a.Planner.Kind == PlannerBuiltIn:
+		v.object(a, "planner", a.Planner.ThinkingConfig)
+		if _, set := config["thinkingConfig"]; set {
+			v.add(a, "generate_content_config", "thinkingConfig is set by planner; remove one of them")
+		}
+	case a.Planner.Kind != PlannerPlanReAct:
+		v.add(a, "planner", "%q is not one of %s, %s", a.Planner.Kind, PlannerBuiltIn, PlannerPlanReAct)
+	case len(a.Planner.ThinkingConfig) > 0:
+		v.add(a, "planner", "a %s has no thinking_config", PlannerPlanReAct)
 	}
 }
 

@@ -216,7 +216,7 @@ func TestCallbacksAndOutputSchema(t *testing.T) {
 	require.Len(t, run.Waiting(), 1)
 	run.Grant("drive", "secret-token")
 	require.Equal(t, "done", run.Outcome())
-	require.Equal(t, `{"said":"by callback"}`, run.Answer())
+	require.JSONEq(t, `{"said":"by callback"}`, run.Answer())
 	require.Equal(t, map[string]any{"said": "by callback"}, run.State()["answer"])
 	require.Equal(t, true, run.State()["read"])
 	require.EqualValues(t, 3, before.Load(), "now once, read_file before and after the login")

@@ -13,7 +13,7 @@ const classPrefix = "google.adk.agents."
 func agentKeys() []string {
 	keys := []string{
 		"agent_class", "name", "description", "model", "instruction", "global_instruction", "static_instruction", "tools", "sub_agents", "max_iterations",
-		"output_key", "output_schema", "input_schema", "include_contents", "generate_content_config", "tarry",
+		"output_key", "output_schema", "input_schema", "include_contents", "generate_content_config", "planner", "tarry",
 	}
 	for _, p := range agent.CallbackPoints() {
 		keys = append(keys, p.Key())
@@ -28,7 +28,6 @@ func laterAgentKeys() map[string]string {
 		"accumulate_output_key":       "",
 		"disallow_transfer_to_parent": "agents do not transfer to each other yet, so it can be removed",
 		"disallow_transfer_to_peers":  "agents do not transfer to each other yet, so it can be removed",
-		"planner":                     "set thinking_config in generate_content_config",
 		"code_executor":               "",
 		"mode":                        "",
 		"edges":                       "use SequentialAgent or LoopAgent",
@@ -83,6 +82,9 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 		for i, item := range t.list() {
 			a.Tools = append(a.Tools, l.tool(item, fmt.Sprintf("tools[%d]", i)))
 		}
+	}
+	if p, ok := o.get("planner"); ok {
+		a.Planner = planner(p)
 	}
 	for _, p := range agent.CallbackPoints() {
 		if c, ok := o.get(p.Key()); ok {

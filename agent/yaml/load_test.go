@@ -240,3 +240,15 @@ func TestCallbacks(t *testing.T) {
 		{Name: "check", Args: json.RawMessage(`{"most":3,"words":["a","b"]}`)}, {Name: "count"}, {Name: "check", Args: json.RawMessage(`{"most":4}`)},
 	}}, def.Root.Callbacks)
 }
+
+func TestPlanners(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]*agent.Planner{
+		"planner: {name: PlanReActPlanner}\n": {Kind: agent.PlannerPlanReAct},
+		"planner: {name: google.adk.planners.BuiltInPlanner, args: {thinking_config: {thinking_budget: 5}}}\n": {Kind: agent.PlannerBuiltIn, ThinkingConfig: json.RawMessage(`{"thinkingBudget":5}`)},
+	} {
+		def, err := yaml.LoadApp(write(t, map[string]string{"root_agent.yaml": head + text}), yaml.Options{})
+		require.NoError(t, err)
+		require.Equal(t, want, def.Root.Planner)
+	}
+}
