@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tarry/activities"
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/auth/inputs"
@@ -249,4 +250,38 @@ func TestConnectingIsNotGuarded(t *testing.T) {
 	w.model = func(context.Context, *models.Request) (*models.Response, error) { return calling("m_connect"), nil }
 	call := must[wire.ModelResult](w, wire.ActivityCallModel, "m2", wire.ModelInput{Agent: "a", Heads: in.Heads, Lists: []string{listed.List}}).Calls[0]
 	require.False(t, w.tool(call, "t1", "").Confirmation)
+}
+
+// altered opens approvals of a call with other arguments.
+type altered struct{ activities.Inputs }
+
+func (a altered) Consent(r auth.Request) (auth.Confirmation, auth.Consent, error) {
+	c, said, err := a.Inputs.Consent(r)
+	c.Args = `{"n":2}`
+	return c, said, err
+}
+
+// What was shown is what runs: an approval of other arguments is none.
+func TestApprovalOfOtherArguments(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	w := newWorld(t, llm("a", functions("t")...), counting(t, &runs))
+	call := w.calls("t").Calls[0]
+	out := w.tool(call, "t1", "")
+	w.confirm(out.Request, true, "")
+	w.acts.Inputs = altered{w.inputs}
+	err := w.do(wire.ToolPrefix+call.Tool, "t2", many, wire.ToolInput{Call: call.ID, Answered: out.Request}, nil)
+	require.Equal(t, wire.ErrorFinal, failure(t, err).Type())
+	require.Zero(t, runs.Load())
+}
+
+// A worker that cannot ask anybody does not run what must be approved.
+func TestNobodyCanApprove(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	w := newWorld(t, llm("a", functions("t")...), counting(t, &runs))
+	w.acts.Inputs = nil
+	done := w.tool(w.calls("t").Calls[0], "t1", "")
+	require.Contains(t, w.response(done.Event)["error"], "approval, which cannot be asked for")
+	require.Zero(t, runs.Load())
 }

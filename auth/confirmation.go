@@ -1,10 +1,17 @@
 package auth
 
-import "tarry/agent"
+import (
+	"errors"
+
+	"tarry/agent"
+)
 
 // TypeConfirmation is the type of a [Need] that is no login: a person is to approve one call, with the arguments that it
 // has, before it runs.
 const TypeConfirmation = "confirmation"
+
+// ErrClosed says that nobody waits for an answer any more: it was given before, or too late.
+var ErrClosed = errors.New("auth: the request does not wait any more")
 
 // Confirmation is what a person is asked to approve.
 type Confirmation struct {

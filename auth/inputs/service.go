@@ -15,7 +15,7 @@ import (
 // Errors of [Service.Open] and [Service.Answer], for the page.
 var (
 	// ErrClosed: nobody waits for the answer any more.
-	ErrClosed = errors.New("inputs: the request does not wait any more")
+	ErrClosed = auth.ErrClosed
 	// ErrNotInput: the request is a login, or asks for an approval.
 	ErrNotInput = errors.New("inputs: the request is no question")
 	// ErrNotConfirmation: the request is a login, or a server's question.

@@ -9,7 +9,6 @@ import (
 
 	"tarry/agent"
 	"tarry/auth"
-	"tarry/auth/inputs"
 )
 
 // decision is what a person says to one call that waits for approval.
@@ -73,7 +72,7 @@ func consent(v any, depth int) (map[string]any, bool) {
 func (h *Handler) confirm(ctx context.Context, owner agent.Owner, all decisions) error {
 	for _, d := range all {
 		_, err := h.Confirmations.Confirm(ctx, func(o agent.Owner) bool { return o == owner }, d.request, d.confirmed, d.said)
-		if err != nil && !errors.Is(err, inputs.ErrClosed) {
+		if err != nil && !errors.Is(err, auth.ErrClosed) {
 			return fmt.Errorf("confirm: %w", err)
 		}
 	}

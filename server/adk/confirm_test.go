@@ -63,7 +63,7 @@ func TestApprovals(t *testing.T) {
 			got := b.sse(body)
 			require.Equal(t, c.want, b.status("r1"))
 			require.EqualValues(t, 1, b.woken.Load())
-			other := !(c.want == auth.StatusGranted)
+			other := c.want != auth.StatusGranted
 			repeat := b.sse(request("s1", approve("r1", map[string]any{"confirmed": other})))
 			require.Equal(t, c.want, b.status("r1"), "a repeat changes nothing")
 			n, err := b.store.Outstanding(t.Context())

@@ -43,7 +43,7 @@ type Requests interface {
 
 // Confirmations takes what people say to calls that wait for their approval. Package auth/inputs has one.
 type Confirmations interface {
-	// Confirm ends an open request that access allows; [inputs.ErrClosed] when it was not open any more.
+	// Confirm ends an open request that access allows; [auth.ErrClosed] when it was not open any more.
 	Confirm(ctx context.Context, access auth.Access, id string, confirmed bool, said auth.Consent) (auth.Request, error)
 }
 

@@ -9,15 +9,13 @@ import (
 
 	"tarry/agent"
 	"tarry/auth"
-	"tarry/auth/inputs"
-	"tarry/auth/oauth"
 	"tarry/server/web"
 	"tarry/session"
 )
 
 // Confirmations takes what people say to calls that wait for their approval. Package auth/inputs has one.
 type Confirmations interface {
-	// Confirm ends an open request that access allows; [inputs.ErrClosed] when it was not open any more.
+	// Confirm ends an open request that access allows; [auth.ErrClosed] when it was not open any more.
 	Confirm(ctx context.Context, access auth.Access, id string, confirmed bool, said auth.Consent) (auth.Request, error)
 }
 
@@ -53,13 +51,12 @@ func (h *Handler) confirm(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}
-	unknown := refuse(http.StatusNotFound, "session %s asks for no approval under that id; its status names those that are open", row.ID)
 	found := false
 	for _, q := range open {
 		found = found || q.ID == id && q.WorkflowID == row.WorkflowID && q.Need.Type == auth.TypeConfirmation
 	}
 	if !found {
-		return nil, unknown
+		return nil, refuse(http.StatusNotFound, "session %s asks for no approval under that id; its status names those that are open", row.ID)
 	}
 	said := auth.Consent{}
 	if len(in.Payload) > 0 && string(in.Payload) != "null" {
@@ -67,9 +64,7 @@ func (h *Handler) confirm(r *http.Request) (any, error) {
 	}
 	q, err := h.Confirmations.Confirm(r.Context(), func(o agent.Owner) bool { return o == row.Owner }, id, *in.Confirmed, said)
 	switch {
-	case errors.Is(err, oauth.ErrNotFound):
-		return nil, unknown
-	case errors.Is(err, inputs.ErrClosed):
+	case errors.Is(err, auth.ErrClosed):
 		return nil, refuse(http.StatusConflict, "request %s is over: %s; nothing was changed", id, q.Status)
 	case err != nil:
 		return nil, fmt.Errorf("confirm: %w", err)
