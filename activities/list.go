@@ -73,8 +73,11 @@ func (a *Activities) list(ctx context.Context, t *attempt, in wire.ListInput, de
 		return listing{}, ctx.Err() //nolint:wrapcheck // the SDK compares it; err may name a URL
 	case asks:
 		return listing{}, err
-	case errors.As(err, &told), errors.Is(err, auth.ErrMisconfigured), t.number >= listAttempts:
-		a.Slog.WarnContext(ctx, "toolset cannot be listed", "toolset", in.Toolset, "session_id", t.row.ID, "err", scrub.Scrub(err.Error()))
+	case errors.Is(err, auth.ErrMisconfigured):
+		a.Slog.ErrorContext(ctx, "credential cannot be had", "toolset", in.Toolset, "session_id", t.row.ID, "err", scrub.Scrub(reasonOf(err)))
+		return listing{Failed: true}, nil
+	case errors.As(err, &told), t.number >= listAttempts:
+		a.Slog.WarnContext(ctx, "toolset cannot be listed", "toolset", in.Toolset, "session_id", t.row.ID, "err", scrub.Scrub(reasonOf(err)))
 		return listing{Failed: true}, nil
 	default:
 		a.Slog.WarnContext(ctx, "list tools", "toolset", in.Toolset, "attempt", t.number, "err", scrub.Scrub(err.Error()))

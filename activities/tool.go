@@ -175,21 +175,18 @@ func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Ca
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err() //nolint:wrapcheck // the SDK compares it
 	}
-	cause := scrub.Scrub(err.Error())
+	cause := scrub.Scrub(reasonOf(err))
 	var told *tools.Error
 	harmless := errors.Is(err, tools.ErrNotExecuted) || errors.Is(err, auth.ErrUnavailable)
 	switch {
 	case errors.As(err, new(*tools.InputRequiredError)):
 		return failure("The tool wants input from a person, which cannot be asked for here."), nil
-	case errors.As(err, &told):
-		if told.Cause != nil {
-			cause = scrub.Scrub(told.Cause.Error())
-		}
-		a.Slog.InfoContext(ctx, "tool error", "tool", call.Name, "session_id", t.row.ID, "err", cause)
-		return failure(told.Message), nil
 	case errors.Is(err, auth.ErrMisconfigured), errors.Is(err, auth.ErrNotDeclared):
 		a.Slog.ErrorContext(ctx, "credential cannot be had", "tool", call.Name, "session_id", t.row.ID, "err", cause)
 		return failure("The tool is not set up: its credential cannot be had. An operator finds the reason in the log."), nil
+	case errors.As(err, &told):
+		a.Slog.InfoContext(ctx, "tool error", "tool", call.Name, "session_id", t.row.ID, "err", cause)
+		return failure(told.Message), nil
 	case harmless || call.Idempotent:
 		a.Slog.WarnContext(ctx, "tool call", "tool", call.Name, "session_id", t.row.ID, "attempt", t.number, "err", cause)
 		if t.number >= toolAttempts {
@@ -203,6 +200,15 @@ func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Ca
 		a.Slog.WarnContext(ctx, "outcome of tool call is unknown", "tool", call.Name, "session_id", t.row.ID, "err", cause)
 		return outcomeUnknown(), nil
 	}
+}
+
+// reasonOf is what the log hears: the cause of an error that has one text for the model and another for operators.
+func reasonOf(err error) string {
+	var told *tools.Error
+	if errors.As(err, &told) && told.Cause != nil {
+		return told.Cause.Error()
+	}
+	return err.Error()
 }
 
 func failure(message string) tools.Result {

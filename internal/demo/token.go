@@ -13,6 +13,7 @@ import (
 const (
 	grantCode    = "authorization_code"
 	grantRefresh = "refresh_token"
+	grantClient  = "client_credentials"
 )
 
 // tokenAnswer is a success or an error of the token endpoint.
@@ -89,6 +90,8 @@ func (p *Provider) answer(r *http.Request, form url.Values) tokenAnswer {
 		answer = p.redeemCode(client, form)
 	case grantRefresh:
 		answer = p.redeemRefresh(client, form)
+	case grantClient:
+		answer = p.ownToken(client, form)
 	default:
 		return tokenError(http.StatusBadRequest, "unsupported_grant_type", "unknown grant_type")
 	}
