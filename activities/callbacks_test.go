@@ -131,11 +131,17 @@ func TestModelCallbacksChangeNothingElse(t *testing.T) {
 	t.Parallel()
 	a := llm("a")
 	a.Callbacks = agent.Callbacks{agent.BeforeModel: named("edit"), agent.AfterModel: named("edit")}
-	shared := answering("model")
+	shared, calls := answering("model"), 0
 	w := newWorldWith(t, callbacks.Set{
 		BeforeModel: map[string]callbacks.BeforeModel{"edit": func(_ context.Context, c *callbacks.Context, r *models.Request) (*models.Response, error) {
 			r.Contents[0].Parts[0].Text += "!"
-			c.State["list"].([]any)[0] = "changed"
+			if calls++; calls == 1 {
+				c.Set("list", []any{"one"})
+				return nil, nil
+			}
+			list, _ := c.State["list"].([]any)
+			require.Equal(t, []any{"one"}, list)
+			list[0] = "changed"
 			return nil, nil
 		}},
 		AfterModel: map[string]callbacks.AfterModel{"edit": func(_ context.Context, _ *callbacks.Context, r *models.Response) (*models.Response, error) {
@@ -143,16 +149,18 @@ func TestModelCallbacksChangeNothingElse(t *testing.T) {
 			return nil, nil
 		}},
 	}, a)
-	w.state(map[string]any{"list": []any{"one"}})
 	took := w.says("hello")
 	w.model = func(_ context.Context, r *models.Request) (*models.Response, error) {
 		require.Equal(t, "hello!", r.Contents[0].Parts[0].Text)
 		return shared, nil
 	}
-	for _, id := range []string{"m1", "m2"} {
-		out := must[wire.ModelResult](w, wire.ActivityCallModel, id, wire.ModelInput{Agent: "a", Heads: []string{took.Event}})
+	heads := []string{took.Event}
+	for _, id := range []string{"m1", "m2", "m3"} {
+		out := must[wire.ModelResult](w, wire.ActivityCallModel, id, wire.ModelInput{Agent: "a", Heads: heads})
 		require.Equal(t, "model!", w.event(out.Event).Text())
+		heads = []string{out.Event}
 	}
+	require.Equal(t, 3, calls)
 	require.Equal(t, "hello", w.event(took.Event).Text())
 	require.Equal(t, "model", shared.Content.Parts[0].Text)
 }

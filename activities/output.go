@@ -70,6 +70,9 @@ func (o *output) require(t *turn) (note string) {
 		return ""
 	}
 	o.asTool = true
+	if len(config.Tools) == 0 {
+		config.Tools = []*genai.Tool{{}}
+	}
 	t.tools[setModelResponse] = offered{name: setModelResponse}
 	last := config.Tools[len(config.Tools)-1]
 	last.FunctionDeclarations = append(last.FunctionDeclarations, &genai.FunctionDeclaration{
