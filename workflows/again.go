@@ -19,12 +19,14 @@ func (s *session) due(ctx workflow.Context) bool {
 	if ctx.Err() != nil || s.cancelled {
 		return false
 	}
-	if s.continuing {
-		return true
-	}
+	return s.continuing || s.worked && s.long(ctx)
+}
+
+// long says whether the history is as long as it should get.
+func (s *session) long(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	limit := s.in.Timing.ContinueAfter
-	return s.worked && (info.GetContinueAsNewSuggested() || limit > 0 && info.GetCurrentHistoryLength() >= limit)
+	return info.GetContinueAsNewSuggested() || limit > 0 && info.GetCurrentHistoryLength() >= limit
 }
 
 // changeDrain: runs that end although calls wait.
@@ -36,10 +38,8 @@ func (s *session) park(ctx workflow.Context) {
 	if s.drained.IsReady() || s.branch.active == 0 || s.branch.waiting < s.branch.active || ctx.Err() != nil || s.cancelled {
 		return
 	}
-	info := workflow.GetInfo(ctx)
-	limit := s.in.Timing.ContinueAfter
-	long := (s.worked || s.heard) && (info.GetContinueAsNewSuggested() || limit > 0 && info.GetCurrentHistoryLength() >= limit)
-	if (s.continuing || long) && workflow.GetVersion(ctx, changeDrain, workflow.DefaultVersion, 1) == 1 {
+	due := s.continuing || (s.worked || s.heard) && s.long(ctx)
+	if due && workflow.GetVersion(ctx, changeDrain, workflow.DefaultVersion, 1) == 1 {
 		s.drain.SetValue(nil)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"tarry/agent"
@@ -46,13 +47,14 @@ func (s *session) parallel(ctx workflow.Context, t *thread, n agent.Node, f *wir
 	}
 	group.Wait(ctx)
 	s.branch.active++
-	if err := worst(errs); err != nil {
-		if !errors.Is(err, errContinue) {
-			t.at(tips(t.heads, f.Branches)...)
-		}
+	err = worst(errs)
+	if errors.Is(err, errContinue) {
 		return false, err
 	}
 	t.at(tips(t.heads, f.Branches)...)
+	if err != nil {
+		return false, err
+	}
 	for _, b := range f.Branches {
 		escalated = escalated || b.Escalate
 	}
@@ -90,7 +92,7 @@ func worst(errs []error) error {
 			return err
 		case errors.Is(err, errContinue):
 			again = err
-		case other == nil || !isCanceled(err):
+		case other == nil || !temporal.IsCanceledError(err):
 			other = err
 		}
 	}

@@ -193,7 +193,7 @@ func ending(err error) string {
 	switch {
 	case err == nil:
 		return wire.EndDone
-	case isCanceled(err):
+	case temporal.IsCanceledError(err):
 		return wire.EndCancelled
 	case errors.As(err, &ended):
 		return ended.end
@@ -201,8 +201,6 @@ func ending(err error) string {
 		return wire.EndFailed
 	}
 }
-
-func isCanceled(err error) bool { return temporal.IsCanceledError(err) }
 
 // endError ends the invocation from anywhere in the tree.
 type endError struct{ end string }
