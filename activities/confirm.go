@@ -86,13 +86,8 @@ func (a *Activities) confirm(ctx context.Context, t *attempt, in wire.ToolInput,
 		return out, false, err
 	}
 	c.Args = string(call.Args)
-	n := auth.Need{
-		Type: auth.TypeConfirmation, Key: "tarry_" + auth.TypeConfirmation + "_" + call.ID, Tool: call.Name, Toolset: call.Toolset,
-		Slot: auth.ConfirmationSlot(t.row.Owner, call.ID, own),
-	}
-	if def := t.def.Toolset(call.Toolset); def != nil {
-		n.Server = def.URL
-	}
+	n := needOf(t, call, auth.TypeConfirmation)
+	n.Slot = auth.ConfirmationSlot(t.row.Owner, call.ID, own)
 	return a.askFor(ctx, t, in, call, question{need: n, confirm: &c})
 }
 

@@ -19,12 +19,23 @@ func inputRequired(err error) (*tools.InputRequiredError, bool) {
 
 // inputQuestion asks on behalf of one call: whatever it is about, no other call is served by the answer.
 func inputQuestion(t *attempt, call session.Call, e *tools.InputRequiredError) question {
-	n := auth.Need{Type: auth.TypeInput, Key: "tarry_" + auth.TypeInput + "_" + call.ID, Tool: call.Name, Toolset: call.Toolset}
-	if def := t.def.Toolset(call.Toolset); def != nil {
-		n.Server = def.URL
-	}
+	n := needOf(t, call, auth.TypeInput)
 	n.Slot = auth.InputSlot(t.row.Owner, n.Server, call.ID)
-	return question{need: n, input: &auth.Question{Inputs: e.Inputs, State: e.State, Plain: e.Plain, Answers: e.Answers}}
+	q := auth.Question(*e)
+	return question{need: n, input: &q}
+}
+
+// needOf is what one call needs of a person besides a login; its slot is left to the caller.
+func needOf(t *attempt, call session.Call, kind string) auth.Need {
+	return auth.Need{Type: kind, Key: "tarry_" + kind + "_" + call.ID, Tool: call.Name, Toolset: call.Toolset, Server: serverOf(t, call)}
+}
+
+// serverOf is the URL of a call's MCP server; empty for other tools.
+func serverOf(t *attempt, call session.Call) string {
+	if def := t.def.Toolset(call.Toolset); def != nil {
+		return def.URL
+	}
+	return ""
 }
 
 // resume finds what a person did for a call that asked before. It is found in the store, not in the input: a login may
@@ -33,11 +44,7 @@ func (a *Activities) resume(ctx context.Context, t *attempt, call session.Call, 
 	if call.Asking == "" || a.Inputs == nil {
 		return nil, nil //nolint:nilnil // nobody was asked
 	}
-	server := ""
-	if def := t.def.Toolset(call.Toolset); def != nil {
-		server = def.URL
-	}
-	r, ok, err := a.Requests.Answered(ctx, t.row, auth.InputSlot(t.row.Owner, server, call.ID))
+	r, ok, err := a.Requests.Answered(ctx, t.row, auth.InputSlot(t.row.Owner, serverOf(t, call), call.ID))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", tools.ErrNotExecuted, err)

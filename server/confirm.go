@@ -11,13 +11,10 @@ import (
 
 // confirmPage describes a request for approval.
 func (l logins) confirmPage(r auth.Request) (connect.Page, error) {
-	n := r.Need
-	p := connect.Page{
-		RequestID: r.ID, App: r.Owner.App, User: r.Owner.User, Agent: r.Agent, Tool: n.Tool, Toolset: n.Toolset,
-		Status: r.Status, Correlator: r.Correlator, Created: r.Created, Deadline: r.Deadline, Confirmation: &connect.Confirmation{},
-	}
-	if n.Server != "" {
-		p.ServerHost = hostOf(n)
+	p := callPage(r)
+	p.Confirmation = &connect.Confirmation{}
+	if r.Need.Server != "" {
+		p.ServerHost = hostOf(r.Need)
 	}
 	if !r.Status.Open() {
 		return p, nil

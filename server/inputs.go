@@ -15,11 +15,8 @@ import (
 
 // inputPage describes a request that is no login.
 func (l logins) inputPage(r auth.Request) (connect.Page, error) {
-	n := r.Need
-	p := connect.Page{
-		RequestID: r.ID, App: r.Owner.App, User: r.Owner.User, Agent: r.Agent, Tool: n.Tool, Toolset: n.Toolset,
-		ServerHost: hostOf(n), Status: r.Status, Correlator: r.Correlator, Created: r.Created, Deadline: r.Deadline, Input: true,
-	}
+	p := callPage(r)
+	p.ServerHost, p.Input = hostOf(r.Need), true
 	if !r.Status.Open() {
 		return p, nil
 	}
@@ -35,6 +32,14 @@ func (l logins) inputPage(r auth.Request) (connect.Page, error) {
 		p.Inputs = append(p.Inputs, shown)
 	}
 	return p, nil
+}
+
+// callPage is what pages about one call have in common.
+func callPage(r auth.Request) connect.Page {
+	return connect.Page{
+		RequestID: r.ID, App: r.Owner.App, User: r.Owner.User, Agent: r.Agent, Tool: r.Need.Tool, Toolset: r.Need.Toolset,
+		Status: r.Status, Correlator: r.Correlator, Created: r.Created, Deadline: r.Deadline,
+	}
 }
 
 func hostOf(n auth.Need) string {

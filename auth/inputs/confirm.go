@@ -46,5 +46,5 @@ func (s *Service) Confirm(ctx context.Context, access auth.Access, id string, co
 	if confirmed {
 		status = auth.StatusGranted
 	}
-	return s.end(ctx, access, r, columnAnswer, said, status)
+	return s.end(ctx, access, r, said, status)
 }

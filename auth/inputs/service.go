@@ -119,12 +119,12 @@ func (s *Service) Answer(ctx context.Context, access auth.Access, id string, ans
 			status = auth.StatusDenied
 		}
 	}
-	return s.end(ctx, access, r, columnAnswer, answers, status)
+	return s.end(ctx, access, r, answers, status)
 }
 
 // end keeps what was said and ends the request with status.
-func (s *Service) end(ctx context.Context, access auth.Access, r auth.Request, column string, said any, status auth.Status) (auth.Request, error) {
-	sealed, err := s.seal(r, column, said)
+func (s *Service) end(ctx context.Context, access auth.Access, r auth.Request, said any, status auth.Status) (auth.Request, error) {
+	sealed, err := s.seal(r, columnAnswer, said)
 	if err != nil {
 		return r, err
 	}
