@@ -225,3 +225,9 @@ func (s *Store) Deny(ctx context.Context, stateHash, reason string) error {
 		return c.deny(f, r, reason)
 	})
 }
+
+// spendFlows ends every login of a request that is under way; what they were proven by is forgotten.
+func (c *conn) spendFlows(r auth.Request) error {
+	_, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE request = ?`, r.ID)
+	return err
+}

@@ -72,7 +72,7 @@ func (c *conn) move(r auth.Request, to auth.Need) error {
 	if _, err := c.exec(`UPDATE requests SET slot = ?, need = ? WHERE id = ?`, slot, need, r.ID); err != nil {
 		return err
 	}
-	if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE request = ?`, r.ID); err != nil {
+	if err := c.spendFlows(r); err != nil {
 		return err
 	}
 	if err := c.audit(r.Owner, r.Session, r.ID, auditMoved, to.Slot.Issuer); err != nil {

@@ -233,7 +233,7 @@ func (c *conn) end(r auth.Request, status auth.Status, detail string) error {
 			return err
 		}
 	}
-	if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE request = ?`, r.ID); err != nil {
+	if err := c.spendFlows(r); err != nil {
 		return err
 	}
 	return c.audit(r.Owner, r.Session, r.ID, string(status), detail)
