@@ -43,13 +43,7 @@ func TestParallelWaitsThroughKillsAndNewRuns(t *testing.T) {
 	temporal, workflow := w.temporal(), w.workflowOf(r)
 	for runs := 2; runs < 4; runs++ {
 		require.NoError(t, temporal.SignalWorkflow(t.Context(), workflow, "", wire.SignalContinueAsNew, nil))
-		w.eventually("the run does not continue as new", func() bool {
-			answer, err := temporal.QueryWorkflow(t.Context(), workflow, "", wire.QueryStatus)
-			require.NoError(t, err)
-			var s wire.Status
-			require.NoError(t, answer.Get(&s))
-			return s.Runs == runs
-		})
+		w.eventually("the run does not continue as new", func() bool { return w.chain(temporal, workflow) == runs })
 	}
 	require.NoError(t, w.Kill(stack.All()...))
 	require.NoError(t, w.Start(t.Context(), stack.All()...))
@@ -70,6 +64,16 @@ func (w *world) temporal() client.Client {
 	require.NoError(w.t, err)
 	w.t.Cleanup(c.Close)
 	return c
+}
+
+// chain counts the runs of a workflow so far.
+func (w *world) chain(c client.Client, workflow string) int {
+	w.t.Helper()
+	answer, err := c.QueryWorkflow(w.t.Context(), workflow, "", wire.QueryStatus)
+	require.NoError(w.t, err)
+	var s wire.Status
+	require.NoError(w.t, answer.Get(&s))
+	return s.Runs
 }
 
 func (w *world) workflowOf(r runHandle) string {

@@ -54,19 +54,13 @@ func (r recording) login() {
 
 func (r recording) workflow() string {
 	r.w.t.Helper()
-	ids := r.w.query(`SELECT workflow_id FROM sessions WHERE id = ?`, r.run.id)
-	require.Len(r.w.t, ids, 1)
-	return ids[0]
+	return r.w.workflowOf(r.run)
 }
 
 // runs counts the runs of the chain so far.
 func (r recording) runs() int {
 	r.w.t.Helper()
-	answer, err := r.temporal.QueryWorkflow(r.w.t.Context(), r.workflow(), "", wire.QueryStatus)
-	require.NoError(r.w.t, err)
-	var s wire.Status
-	require.NoError(r.w.t, answer.Get(&s))
-	return s.Runs
+	return r.w.chain(r.temporal, r.workflow())
 }
 
 func (r recording) signal(name string, payload any) {
@@ -174,9 +168,7 @@ func TestRecordHistories(t *testing.T) {
 	script.WriteString("\n" + steps)
 	o.script = script.String()
 	w := newWorld(t, o)
-	temporal, err := client.Dial(client.Options{HostPort: w.Addr(stack.Temporal)})
-	require.NoError(t, err)
-	defer temporal.Close()
+	temporal := w.temporal()
 
 	record := func(s scenario) {
 		in := map[string]string{"task": "Please help me with my tickets."}
