@@ -14,6 +14,7 @@ import (
 	"tarry/models/openai"
 	"tarry/models/scripted"
 	"tarry/tools"
+	"tarry/workflows"
 )
 
 // App is what an application brings. The zero value brings nothing: a worker then runs agents from files, with MCP
@@ -27,6 +28,9 @@ type App struct {
 	Schemas map[string]json.RawMessage
 	// Callbacks are Go functions that agents name, to be run around their model and tool calls.
 	Callbacks callbacks.Set
+	// CustomAgents are agents that are Go functions, by the names that definitions use (agent_class in files). Register the
+	// same with package replay.
+	CustomAgents workflows.Agents
 	// Models are providers by the prefix of the names that they serve ("acme" serves "acme/large"). They come before
 	// Tarry's own: gemini, openai and, where a scripts folder is set, scripted.
 	Models map[string]models.Factory

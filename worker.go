@@ -19,7 +19,6 @@ import (
 	"tarry/tools/builtin"
 	"tarry/tools/mcp"
 	"tarry/wire"
-	"tarry/workflows"
 )
 
 // Worker runs sessions. Any number of workers may share a task queue and a database.
@@ -97,7 +96,7 @@ func (w *Worker) build(app App, c Config, functions *tools.Registry) error {
 		MaxHeartbeatThrottleInterval:     time.Second, // a cancellation reaches a tool by the answer to a heartbeat
 		DefaultHeartbeatThrottleInterval: time.Second,
 	})
-	w.temporal.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
+	w.temporal.RegisterWorkflowWithOptions(app.CustomAgents.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	acts.Register(w.temporal)
 	return nil
 }

@@ -5,6 +5,8 @@ type CallbackPoint string
 
 // The points. Their keys in files are these names with "_callbacks".
 const (
+	BeforeAgent  CallbackPoint = "before_agent"
+	AfterAgent   CallbackPoint = "after_agent"
 	BeforeModel  CallbackPoint = "before_model"
 	AfterModel   CallbackPoint = "after_model"
 	OnModelError CallbackPoint = "on_model_error"
@@ -15,7 +17,7 @@ const (
 
 // CallbackPoints lists all of them.
 func CallbackPoints() []CallbackPoint {
-	return []CallbackPoint{BeforeModel, AfterModel, OnModelError, BeforeTool, AfterTool, OnToolError}
+	return []CallbackPoint{BeforeAgent, AfterAgent, BeforeModel, AfterModel, OnModelError, BeforeTool, AfterTool, OnToolError}
 }
 
 // Key is the point's key in files.

@@ -14,6 +14,8 @@ const (
 	KindLoop       Kind = "LoopAgent"
 	KindSequential Kind = "SequentialAgent"
 	KindParallel   Kind = "ParallelAgent"
+	// KindCustom is an agent that is a Go function, registered with the worker under the name in [Agent.Custom].
+	KindCustom Kind = "CustomAgent"
 )
 
 // Definition is one app: a tree of agents under the name that clients use (ADK's app name). It is immutable once
@@ -56,6 +58,14 @@ type Agent struct {
 	// Callbacks are run around the agent's model and tool calls.
 	Callbacks Callbacks `json:"callbacks,omitempty"`
 
+	// Custom is the registered name of the function of a CustomAgent.
+	Custom string `json:"custom,omitempty"`
+
+	// DisallowTransferToParent and DisallowTransferToPeers keep the model from handing the conversation to the agent above
+	// this one, or to those beside it.
+	DisallowTransferToParent bool `json:"disallow_transfer_to_parent,omitempty"`
+	DisallowTransferToPeers  bool `json:"disallow_transfer_to_peers,omitempty"`
+
 	// MaxIterations bounds a LoopAgent; 0 means until a tool escalates.
 	MaxIterations int      `json:"max_iterations,omitempty"`
 	SubAgents     []*Agent `json:"sub_agents,omitempty"`
@@ -85,6 +95,15 @@ type Tool struct {
 	Function string `json:"function,omitempty"`
 	// MCP is a toolset served by an MCP server.
 	MCP *MCPToolset `json:"mcp,omitempty"`
+	// Agent is an agent that is called like a tool (ADK's AgentTool).
+	Agent *AgentTool `json:"agent,omitempty"`
+}
+
+// AgentTool is an agent behind a tool call: it sees what it is called with, and not the conversation of its caller.
+type AgentTool struct {
+	Agent *Agent `json:"agent"`
+	// SkipSummarization makes the agent's answer the end of its caller's turn.
+	SkipSummarization bool `json:"skip_summarization,omitempty"`
 }
 
 // Transport of an MCP server.

@@ -18,6 +18,13 @@ type Node struct {
 	Children      []Node        `json:"children,omitempty"`
 	Toolsets      []string      `json:"toolsets,omitempty"` // those that must be listed before the model is called
 	Deadline      time.Duration `json:"deadline,omitempty"` // of waits; 0: none
+	// Custom is the registered name of a CustomAgent's function.
+	Custom string `json:"custom,omitempty"`
+	// AgentTools are the agents that this one calls like tools.
+	AgentTools []Node `json:"agent_tools,omitempty"`
+	// Before and After say that the agent has callbacks around it.
+	Before bool `json:"before,omitempty"`
+	After  bool `json:"after,omitempty"`
 }
 
 // Limits bound one invocation.
@@ -35,10 +42,15 @@ func (d *Definition) Plan() Plan {
 }
 
 func nodeOf(a *Agent) Node {
-	n := Node{Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline}
+	n := Node{Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline, Custom: a.Custom,
+		Before: len(a.Callbacks[BeforeAgent]) > 0, After: len(a.Callbacks[AfterAgent]) > 0,
+	}
 	for _, tool := range a.Tools {
 		if tool.MCP != nil {
 			n.Toolsets = append(n.Toolsets, tool.MCP.Name)
+		}
+		if tool.Agent != nil {
+			n.AgentTools = append(n.AgentTools, nodeOf(tool.Agent.Agent))
 		}
 	}
 	for _, child := range a.SubAgents {

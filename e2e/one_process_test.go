@@ -184,7 +184,7 @@ func (p *oneProcess) run(user, id string) (status string, err error) {
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id})
 	env.SetTestTimeout(p.patience)
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&ownRun{}}})
-	env.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
+	env.RegisterWorkflowWithOptions(workflows.Agents(nil).Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	p.acts.Register(env)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(wire.SignalMessage, wire.Message{Inbox: message.ID}) }, 0)
 	// While a run waits, the environment's clock would jump to the end of the run's time; this makes it go as ours does, for

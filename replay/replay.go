@@ -69,7 +69,7 @@ func History(_ context.Context, h *historypb.History) (Result, error) {
 	if err != nil {
 		return out, fmt.Errorf("make replayer: %w", err)
 	}
-	replayer.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
+	replayer.RegisterWorkflowWithOptions(workflows.Agents(nil).Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	if err := replayer.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrMismatch, err)
 	}

@@ -25,7 +25,6 @@ import (
 	"tarry/tools"
 	"tarry/tools/builtin"
 	"tarry/wire"
-	"tarry/workflows"
 )
 
 const (
@@ -101,7 +100,7 @@ func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Re
 		return fmt.Errorf("set up activities: %w", err)
 	}
 	r.env.SetTestTimeout(patience)
-	r.env.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
+	r.env.RegisterWorkflowWithOptions(app.CustomAgents.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	acts.Register(r.env)
 	return nil
 }

@@ -14,6 +14,8 @@ type TakeResult struct {
 	Inbox      string `json:"inbox,omitempty"`
 	Invocation string `json:"invocation,omitempty"`
 	Event      string `json:"event,omitempty"`
+	// Agent is the one to go on with; empty means the root.
+	Agent string `json:"agent,omitempty"`
 }
 
 // ListInput is the input of [ActivityListTools].
@@ -23,6 +25,8 @@ type ListInput struct {
 	Heads   []string `json:"heads"`
 	// Answered is the request that was just granted.
 	Answered string `json:"answered,omitempty"`
+	// Scope is that of a [ModelInput].
+	Scope string `json:"scope,omitempty"`
 }
 
 // ListResult is its result.
@@ -55,6 +59,8 @@ type ModelInput struct {
 	Agent string   `json:"agent"`
 	Heads []string `json:"heads"`
 	Lists []string `json:"lists,omitempty"`
+	// Scope is the call that the agent runs behind (AgentTool); empty for the others.
+	Scope string `json:"scope,omitempty"`
 }
 
 // ModelResult is its result.
@@ -73,6 +79,10 @@ type Call struct {
 	Tool string `json:"tool,omitempty"`
 	// Answer is the response event of a call that is answered already: a tool that does not exist, bad arguments.
 	Answer string `json:"answer,omitempty"`
+	// Agent is called in place of a tool (AgentTool).
+	Agent string `json:"agent,omitempty"`
+	// Transfer is the agent that the answered call hands the conversation to.
+	Transfer string `json:"transfer,omitempty"`
 }
 
 // ToolInput is the input of a tool activity.

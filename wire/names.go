@@ -61,6 +61,8 @@ const (
 const (
 	ToolsetBuiltin  = "builtin"
 	ToolsetFunction = "function"
+	// ToolsetAgent is that of agents that serve as tools; no definition can name a toolset so.
+	ToolsetAgent = "@agent"
 )
 
 const maxToolType = 200

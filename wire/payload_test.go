@@ -154,6 +154,9 @@ func unset(v reflect.Value, path string, depth int) []string {
 		if depth > maxDepth && v.Len() == 0 {
 			return nil
 		}
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			break
+		}
 		for i := range v.Len() {
 			out = append(out, unset(v.Index(i), fmt.Sprint(path, i), depth)...)
 		}
@@ -208,6 +211,12 @@ func fill(v reflect.Value, n *int, depth int) {
 		fill(v.Elem(), n, depth)
 		return
 	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			if v.Len() == 0 {
+				v.SetBytes(fmt.Appendf(nil, "%d", *n))
+			}
+			return
+		}
 		if depth > maxDepth && v.Len() == 0 {
 			return
 		}

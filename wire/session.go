@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"time"
 
 	"tarry/agent"
@@ -73,6 +74,23 @@ type Frame struct {
 	Branches []Branch `json:"branches,omitempty"`
 	// Calls are those of a model's answer that is being worked on.
 	Calls []OpenCall `json:"calls,omitempty"`
+	// Agent runs in place of the one whose frame this is, after a transfer; empty before one.
+	Agent string `json:"agent,omitempty"`
+	// Begun says that the agent's callbacks before it have run.
+	Begun bool `json:"begun,omitempty"`
+	// After lists the agents whose callbacks after them are due, the innermost last.
+	After []string `json:"after,omitempty"`
+	// Journal holds the steps that a custom agent has finished.
+	Journal []Step `json:"journal,omitempty"`
+}
+
+// Step is one finished step of a custom agent.
+type Step struct {
+	// Op says what the step was, so that another is noticed.
+	Op     string          `json:"op"`
+	Result json.RawMessage `json:"result,omitempty"`
+	// Loop is the iteration of a loop that goes on, from 1; 0 for what is no loop, or is over.
+	Loop int `json:"loop,omitempty"`
 }
 
 // Branch is one child of a ParallelAgent.
@@ -95,4 +113,7 @@ type OpenCall struct {
 	// Logins and Inputs count what was asked for so far.
 	Logins int `json:"logins,omitempty"`
 	Inputs int `json:"inputs,omitempty"`
+	// Sub is where the agent behind an AgentTool stands, Heads what it has said last.
+	Sub   *Frame   `json:"sub,omitempty"`
+	Heads []string `json:"heads,omitempty"`
 }

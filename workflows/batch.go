@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"tarry/agent"
 	"tarry/wire"
 )
 
@@ -21,7 +22,7 @@ type batchResult struct{ escalate, final bool }
 
 // batch runs the calls of one model answer side by side. A call that waits holds up nothing but the next model call.
 // Afterwards the heads are all responses, in call order.
-func (s *session) batch(ctx workflow.Context, t *thread, f *wire.Frame) (batchResult, error) {
+func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (batchResult, error) {
 	errs := make([]error, len(f.Calls))
 	group := workflow.NewWaitGroup(ctx)
 	s.branch.fork(len(f.Calls))
@@ -34,7 +35,7 @@ func (s *session) batch(ctx workflow.Context, t *thread, f *wire.Frame) (batchRe
 		group.Add(1)
 		workflow.GoNamed(ctx, o.Tool, func(ctx workflow.Context) {
 			defer group.Done()
-			errs[i] = s.call(ctx, o)
+			errs[i] = s.call(ctx, n, o)
 			s.leave(ctx)
 		})
 	}
@@ -62,7 +63,7 @@ func (s *session) batch(ctx workflow.Context, t *thread, f *wire.Frame) (batchRe
 }
 
 // call runs one tool call to its response: run, wait for a person if it asks for one, run again with the same call id.
-func (s *session) call(ctx workflow.Context, o *wire.OpenCall) error {
+func (s *session) call(ctx workflow.Context, n agent.Node, o *wire.OpenCall) error {
 	in := wire.ToolInput{Call: o.ID}
 	for {
 		if o.Request == "" {
@@ -71,7 +72,7 @@ func (s *session) call(ctx workflow.Context, o *wire.OpenCall) error {
 				return err
 			}
 		}
-		outcome, err := s.await(ctx, o.Asked)
+		outcome, err := s.await(ctx, n, o.Asked)
 		if err != nil {
 			return err
 		}

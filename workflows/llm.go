@@ -18,7 +18,7 @@ func (s *session) llm(ctx workflow.Context, t *thread, n agent.Node, f *wire.Fra
 				return false, err
 			}
 		}
-		done, err := s.batch(ctx, t, f)
+		done, err := s.batch(ctx, t, n, f)
 		if err != nil {
 			return false, err
 		}
@@ -108,7 +108,7 @@ func (s *session) list(ctx workflow.Context, t *thread, n agent.Node, toolset st
 		if out.Request == "" || asked >= maxAsked {
 			return out.List, nil
 		}
-		outcome, err := s.await(ctx, out.Asked)
+		outcome, err := s.await(ctx, n, out.Asked)
 		if err != nil {
 			return "", err
 		}

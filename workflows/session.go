@@ -14,16 +14,18 @@ import (
 
 // Session is the workflow of one session, registered as [wire.WorkflowSession]. It returns when a job's invocation has
 // ended, when the session is cancelled, or with a continue-as-new error.
-func Session(ctx workflow.Context, in wire.SessionInput) error {
+func (a Agents) Session(ctx workflow.Context, in wire.SessionInput) error {
 	s, err := newSession(ctx, in)
 	if err != nil {
 		return err
 	}
+	s.custom = a
 	s.listen(ctx)
 	return s.run(ctx)
 }
 
 type session struct {
+	custom  Agents
 	in      wire.SessionInput
 	carry   wire.Carry
 	log     log.Logger

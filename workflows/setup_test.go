@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 		turns: map[string][][]string{}, tools: map[string]tool{}, lists: map[string]func(int, wire.ListInput) wire.ListResult{},
 	}
 	w.SetTestTimeout(20 * time.Second)
-	w.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
+	w.RegisterWorkflowWithOptions(workflows.Agents(nil).Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	for name, f := range map[string]any{
 		wire.ActivityTake: w.take, wire.ActivityListTools: w.list, wire.ActivityCallModel: w.model, wire.ActivityClose: w.closing,
 		wire.ActivitySettle: w.settle, wire.ActivityMirror: w.mirror, wire.ActivityFinish: w.finish,

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"tarry/agent"
 	"tarry/wire"
 )
 
@@ -85,7 +86,7 @@ func (w *waits) requests() []string {
 }
 
 // await blocks until the request is resolved, its deadline passes or the invocation is cancelled. Nothing runs meanwhile.
-func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, error) {
+func (s *session) await(ctx workflow.Context, n agent.Node, asked wire.Asked) (wire.Outcome, error) {
 	answer := s.waits.future(ctx, asked.Request)
 	s.branch.waiting++
 	defer func() { s.branch.waiting-- }()
@@ -102,7 +103,7 @@ func (s *session) await(ctx workflow.Context, asked wire.Asked) (wire.Outcome, e
 		s.log.Info("waiting for a person", "request_id", asked.Request, "input", asked.Input)
 		s.mirror(ctx)
 	}
-	outcome, err := s.answer(ctx, asked, answer)
+	outcome, err := s.answer(ctx, n, asked, answer)
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +126,7 @@ func (s *session) falselyAnswered(ctx workflow.Context, answered, asked string) 
 	return true
 }
 
-func (s *session) answer(ctx workflow.Context, asked wire.Asked, answer workflow.Future) (outcome wire.Outcome, err error) {
+func (s *session) answer(ctx workflow.Context, _ agent.Node, asked wire.Asked, answer workflow.Future) (outcome wire.Outcome, err error) {
 	timed, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	selector := workflow.NewSelector(ctx)

@@ -33,8 +33,6 @@ func laterAgentKeys() map[string]string {
 		"edges":                       "use SequentialAgent or LoopAgent",
 		"max_concurrency":             "",
 		"rerun_on_resume":             "",
-		"before_agent_callbacks":      "",
-		"after_agent_callbacks":       "",
 	}
 }
 

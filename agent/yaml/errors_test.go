@@ -56,7 +56,7 @@ func badFiles() map[string]struct {
 		"too large":          one(head+"instruction: "+strings.Repeat("x", 1<<20), "larger than 1048576 bytes; split the agent or shorten its instruction"),
 
 		"unknown key":         one(head+"instructions: x\n", "3: instructions: unknown key; did you mean instruction?"),
-		"unknown far key":     one(head+"frobnicate: x\n", "3: frobnicate: unknown key; known: after_model_callbacks, after_tool_callbacks, agent_class, before_model_callbacks, before_tool_callbacks, description, generate_content_config, global_instruction, include_contents, input_schema, instruction, max_iterations, model, name, on_model_error_callbacks, on_tool_error_callbacks, output_key, output_schema, planner, static_instruction, sub_agents, tarry, tools"),
+		"unknown far key":     one(head+"frobnicate: x\n", "3: frobnicate: unknown key; known: after_agent_callbacks, after_model_callbacks, after_tool_callbacks, agent_class, before_agent_callbacks, before_model_callbacks, before_tool_callbacks, description, generate_content_config, global_instruction, include_contents, input_schema, instruction, max_iterations, model, name, on_model_error_callbacks, on_tool_error_callbacks, output_key, output_schema, planner, static_instruction, sub_agents, tarry, tools"),
 		"key of ADK":          one(head+"code_executor: {}\n", "3: code_executor: ADK knows this key, Tarry does not yet; remove it"),
 		"schema as text":      one(head+"output_schema: Weather\n", `3: output_schema: "Weather" must be a mapping (keys with values)`),
 		"unknown schema":      one(head+"output_schema: {name: Wether}\n", `3: output_schema.name: no schema "Wether" is registered; known: Weather`),
@@ -65,7 +65,6 @@ func badFiles() map[string]struct {
 		"bad schema":          one(head+"output_schema:\n  json_schema: {type: 7}\n", "4: output_schema.json_schema: is not a JSON Schema; mend the type of one of its keywords"),
 		"schema elsewhere":    one(head+"output_schema:\n  json_schema: {$ref: 'https://x.example/hunter2'}\n", "4: output_schema.json_schema: is not a JSON Schema that can be used; each $ref must name a part of it, such as #/$defs/city, and each pattern be a regular expression"),
 		"schema and config":   one(head+"generate_content_config: {response_mime_type: text/plain}\noutput_schema: {json_schema: {type: object}}\n", "3: generate_content_config: responseMimeType is set by output_schema; remove one of them"),
-		"callbacks of agent":  one(head+"before_agent_callbacks: []\n", "3: before_agent_callbacks: ADK knows this key, Tarry does not yet; remove it"),
 		"unknown callback":    one(head+"before_model_callbacks:\n  - name: chek\n", `4: before_model_callbacks[0].name: no Go callback "chek" is registered for before_model_callbacks; known: check`),
 		"callback elsewhere":  one(head+"after_tool_callbacks: [{name: check}]\n", `3: after_tool_callbacks[0].name: no Go callback "check" is registered for after_tool_callbacks; none is known`),
 		"callback no name":    one(head+"before_model_callbacks:\n  - args: {}\n", "4: before_model_callbacks[0]: has no name; write - name: and a registered callback"),
