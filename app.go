@@ -50,7 +50,7 @@ func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definiti
 		}
 	}
 	if c.AgentsDir != "" {
-		loaded, err := yaml.Load(c.AgentsDir, yaml.Options{Functions: functions.Names(), Schemas: a.Schemas, Callbacks: a.Callbacks.All(), AllowStdio: c.AllowStdio, Vars: c.Vars})
+		loaded, err := yaml.Load(c.AgentsDir, yaml.Options{Functions: functions.Names(), Schemas: a.Schemas, Callbacks: a.Callbacks.All(), CustomAgents: a.CustomAgents.Names(), AllowStdio: c.AllowStdio, Vars: c.Vars})
 		if err != nil {
 			return nil, fmt.Errorf("read agents in %s: %w", c.AgentsDir, err)
 		}
@@ -76,8 +76,11 @@ func (a App) definitions(c Config, functions *tools.Registry) ([]*agent.Definiti
 	return all, nil
 }
 
-// registered says whether all callbacks that an agent names are there.
+// registered says whether all functions that an agent names are there.
 func (a App) registered(node *agent.Agent) error {
+	if _, ok := a.CustomAgents[node.Custom]; node.Custom != "" && !ok {
+		return fmt.Errorf("agent %s is the custom agent %q, which is not registered; there are %v", node.Name, node.Custom, a.CustomAgents.Names())
+	}
 	for p, list := range node.Callbacks {
 		for _, c := range list {
 			if known := a.Callbacks.Names(p); !slices.Contains(known, c.Name) {

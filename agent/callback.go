@@ -20,6 +20,9 @@ func CallbackPoints() []CallbackPoint {
 	return []CallbackPoint{BeforeAgent, AfterAgent, BeforeModel, AfterModel, OnModelError, BeforeTool, AfterTool, OnToolError}
 }
 
+// Around says whether callbacks of the point run around a whole agent, of whatever kind, and not around its calls.
+func (p CallbackPoint) Around() bool { return p == BeforeAgent || p == AfterAgent }
+
 // Key is the point's key in files.
 func (p CallbackPoint) Key() string { return string(p) + "_callbacks" }
 

@@ -27,7 +27,7 @@ func (a *Agent) find(name string) *Agent {
 	if a == nil || a.Name == name {
 		return a
 	}
-	for _, child := range a.SubAgents {
+	for child := range a.below() {
 		if found := child.find(name); found != nil {
 			return found
 		}
@@ -51,7 +51,7 @@ func modelOf(a *Agent, name, inherited string) (string, bool) {
 	if a.Name == name {
 		return inherited, true
 	}
-	for _, child := range a.SubAgents {
+	for child := range a.below() {
 		if model, ok := modelOf(child, name, inherited); ok {
 			return model, true
 		}

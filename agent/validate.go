@@ -85,9 +85,13 @@ func (v *validator) agent(a *Agent, place, model string, depth int) {
 		v.llm(a, model)
 	case KindLoop, KindSequential, KindParallel:
 		v.composite(a)
+	case KindCustom:
+		v.custom(a)
 	default:
-		v.add(a, "agent_class", "%q is not one of %s, %s, %s, %s", a.Kind, KindLLM, KindLoop, KindSequential, KindParallel)
+		v.add(a, "agent_class", "%q is not one of %s, %s, %s, %s, %s", a.Kind, KindLLM, KindLoop, KindSequential, KindParallel, KindCustom)
 	}
+	v.callbacks(a)
+	v.agentTools(a, place, model, depth)
 	for i, child := range a.SubAgents {
 		at := fmt.Sprintf("%s.sub_agents[%d]", place, i)
 		if child == nil {
@@ -117,16 +121,16 @@ func (v *validator) llm(a *Agent, model string) {
 	if a.MaxIterations != 0 {
 		v.add(a, "max_iterations", "only a LoopAgent has it")
 	}
-	if len(a.SubAgents) > 0 {
-		v.add(a, "sub_agents", "an LlmAgent cannot transfer to sub-agents yet; put it into a SequentialAgent or LoopAgent")
-	}
 	switch a.IncludeContents {
 	case "", "default", "none":
 	default:
 		v.add(a, "include_contents", `%q is neither "default" nor "none"`, a.IncludeContents)
 	}
 	v.generation(a)
-	v.callbacks(a)
+	v.tools(a)
+}
+
+func (v *validator) tools(a *Agent) {
 	declared, connects := map[string]bool{}, map[string]bool{}
 	for i, tool := range a.Tools {
 		v.tool(a, i, tool)
@@ -137,7 +141,11 @@ func (v *validator) llm(a *Agent, model string) {
 			}
 			connects[prefix] = true
 		}
-		if name := tool.Builtin + tool.Function; name != "" {
+		name := tool.Builtin + tool.Function
+		if tool.Agent != nil && tool.Agent.Agent != nil {
+			name = tool.Agent.Agent.Name
+		}
+		if name != "" {
 			if declared[name] {
 				v.add(a, fmt.Sprintf("tools[%d]", i), "%s is there twice; remove one", name)
 			}
@@ -159,6 +167,17 @@ func (v *validator) composite(a *Agent) {
 	if a.Kind != KindLoop && a.MaxIterations != 0 {
 		v.add(a, "max_iterations", "only a LoopAgent has it")
 	}
+	v.noModel(a)
+	if a.Wait.Deadline > 0 {
+		v.add(a, "credential_deadline", "a %s calls no model and no tools; move it to a sub-agent", a.Kind)
+	}
+	if len(a.Tools) > 0 {
+		v.add(a, "tools", "a %s calls no tools; move them to a sub-agent", a.Kind)
+	}
+}
+
+// noModel checks that an agent without a model has nothing that is for one.
+func (v *validator) noModel(a *Agent) {
 	if a.MaxIterations < 0 {
 		v.add(a, "max_iterations", "%d is negative; leave it out to loop until a tool exits", a.MaxIterations)
 	}
@@ -174,24 +193,54 @@ func (v *validator) composite(a *Agent) {
 		{"output_schema", len(a.OutputSchema) > 0},
 		{"input_schema", len(a.InputSchema) > 0},
 		{"include_contents", a.IncludeContents != ""},
-		{"callbacks", len(a.Callbacks) > 0},
+		{"callbacks", slices.ContainsFunc(slices.Collect(maps.Keys(a.Callbacks)), func(p CallbackPoint) bool { return !p.Around() && a.Kind != KindCustom })},
+		{"disallow_transfer_to_parent", a.DisallowTransferToParent},
+		{"disallow_transfer_to_peers", a.DisallowTransferToPeers},
 		{"planner", a.Planner != nil},
 		{"generate_content_config", len(a.GenerateContentConfig) > 0},
-		{"credential_deadline", a.Wait.Deadline > 0},
 	} {
 		if f.set {
 			v.add(a, f.name, "a %s calls no model and no tools; move it to a sub-agent", a.Kind)
 		}
 	}
-	if len(a.Tools) > 0 {
-		v.add(a, "tools", "a %s calls no tools; move them to a sub-agent", a.Kind)
+	if a.Custom != "" && a.Kind != KindCustom {
+		v.add(a, "custom", "only a CustomAgent has a function")
+	}
+}
+
+func (v *validator) custom(a *Agent) {
+	if a.Custom == "" {
+		v.add(a, "custom", "missing; name the registered function")
+	}
+	if a.MaxIterations != 0 {
+		v.add(a, "max_iterations", "only a LoopAgent has it")
+	}
+	v.noModel(a)
+	v.tools(a)
+}
+
+// agentTools checks the agents behind tools, which are trees of their own.
+func (v *validator) agentTools(a *Agent, place, model string, depth int) {
+	for i, tool := range a.Tools {
+		if tool.Agent == nil {
+			continue
+		}
+		field := fmt.Sprintf("tools[%d]", i)
+		if tool.Agent.Agent == nil {
+			v.add(a, field, "there is no agent")
+			continue
+		}
+		if name := tool.Agent.Agent.Name; Reserved(name) {
+			v.add(a, field, "%q is a reserved name of a tool; call the agent something else", name)
+		}
+		v.agent(tool.Agent.Agent, place+"."+field, model, depth+1)
 	}
 }
 
 func (v *validator) tool(a *Agent, i int, t Tool) {
 	field := fmt.Sprintf("tools[%d]", i)
 	set := 0
-	for _, on := range []bool{t.Builtin != "", t.Function != "", t.MCP != nil} {
+	for _, on := range []bool{t.Builtin != "", t.Function != "", t.MCP != nil, t.Agent != nil} {
 		if on {
 			set++
 		}

@@ -54,12 +54,22 @@ func TestValidate(t *testing.T) {
 		"long name":     {func(d *agent.Definition) { llm(d).Name = strings.Repeat("a", 65) }, `agent "` + strings.Repeat("a", 65) + `": name: "` + strings.Repeat("a", 65) + `" is not an identifier (letters, digits, underscores, at most 64)`},
 		"user":          {func(d *agent.Definition) { llm(d).Name = "user" }, `agent "user": name: "user" is the author of what people say; choose another name`},
 		"same name":     {func(d *agent.Definition) { llm(d).Name = "reviewer" }, `agent "reviewer": name: used twice in the tree; each agent needs a name of its own`},
-		"kind":          {func(d *agent.Definition) { llm(d).Kind = "X" }, `agent "planner": agent_class: "X" is not one of LlmAgent, LoopAgent, SequentialAgent, ParallelAgent`},
+		"kind":          {func(d *agent.Definition) { llm(d).Kind = "X" }, `agent "planner": agent_class: "X" is not one of LlmAgent, LoopAgent, SequentialAgent, ParallelAgent, CustomAgent`},
 		"no model":      {func(d *agent.Definition) { d.Root.Model = ""; d.Root.SubAgents[1].Model = "m" }, `agent "planner": model: missing; set it here or on a parent, for example gemini-2.5-flash`},
 		"contents":      {func(d *agent.Definition) { llm(d).IncludeContents = "x" }, `agent "planner": include_contents: "x" is neither "default" nor "none"`},
 		"iterations":    {func(d *agent.Definition) { llm(d).MaxIterations = 1 }, `agent "planner": max_iterations: only a LoopAgent has it`},
 		"negative":      {func(d *agent.Definition) { d.Root.MaxIterations = -1 }, `agent "loop": max_iterations: -1 is negative; leave it out to loop until a tool exits`},
-		"transfer":      {func(d *agent.Definition) { d.Root.Kind, d.Root.MaxIterations = agent.KindLLM, 0 }, `agent "loop": sub_agents: an LlmAgent cannot transfer to sub-agents yet; put it into a SequentialAgent or LoopAgent`},
+		"transfer":      {func(d *agent.Definition) { d.Root.DisallowTransferToPeers = true }, `agent "loop": disallow_transfer_to_peers: a LoopAgent calls no model and no tools; move it to a sub-agent`},
+		"no function":   {func(d *agent.Definition) { d.Root.Kind, d.Root.MaxIterations = agent.KindCustom, 0 }, `agent "loop": custom: missing; name the registered function`},
+		"custom's loop": {func(d *agent.Definition) { d.Root.Kind, d.Root.Custom = agent.KindCustom, "x" }, `agent "loop": max_iterations: only a LoopAgent has it`},
+		"function":      {func(d *agent.Definition) { d.Root.Custom = "x" }, `agent "loop": custom: only a CustomAgent has a function`},
+		"no agent tool": {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Agent: &agent.AgentTool{}}} }, `agent "planner": tools[0]: there is no agent`},
+		"agent tool's name": {func(d *agent.Definition) {
+			llm(d).Tools = []agent.Tool{{Agent: &agent.AgentTool{Agent: &agent.Agent{Name: "planner", Kind: agent.KindLLM}}}}
+		}, `agent "planner": name: used twice in the tree; each agent needs a name of its own`},
+		"agent tool's tool": {func(d *agent.Definition) {
+			llm(d).Tools = []agent.Tool{{Agent: &agent.AgentTool{Agent: &agent.Agent{Name: "a", Kind: agent.KindLLM, Tools: []agent.Tool{{}}}}}}
+		}, `agent "a": tools[0]: name exactly one tool`},
 		"no children":   {func(d *agent.Definition) { d.Root.SubAgents = nil }, `agent "loop": sub_agents: a LoopAgent needs at least one`},
 		"sequence":      {func(d *agent.Definition) { d.Root.Kind = agent.KindSequential }, `agent "loop": max_iterations: only a LoopAgent has it`},
 		"loop's prompt": {func(d *agent.Definition) { d.Root.Instruction = "x" }, `agent "loop": instruction: a LoopAgent calls no model; move it to a sub-agent`},

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// All yields every agent of the tree, parents before children.
+// All yields every agent of the tree, parents before children and agents behind tools before sub-agents.
 func (d *Definition) All() iter.Seq[*Agent] {
 	return func(yield func(*Agent) bool) {
 		walk(d.Root, yield)
@@ -19,12 +19,28 @@ func walk(a *Agent, yield func(*Agent) bool) bool {
 	if !yield(a) {
 		return false
 	}
-	for _, child := range a.SubAgents {
+	for child := range a.below() {
 		if !walk(child, yield) {
 			return false
 		}
 	}
 	return true
+}
+
+// below yields the agents that a calls like tools, and its sub-agents.
+func (a *Agent) below() iter.Seq[*Agent] {
+	return func(yield func(*Agent) bool) {
+		for _, tool := range a.Tools {
+			if tool.Agent != nil && !yield(tool.Agent.Agent) {
+				return
+			}
+		}
+		for _, child := range a.SubAgents {
+			if !yield(child) {
+				return
+			}
+		}
+	}
 }
 
 // Branch is the branch of an agent's events, as ADK names it: "parallel.child" for each ParallelAgent that it is below, the
@@ -38,7 +54,7 @@ func branchOf(a *Agent, name, branch string) (string, bool) {
 	if a == nil || a.Name == name {
 		return branch, a != nil
 	}
-	for _, child := range a.SubAgents {
+	for child := range a.below() {
 		below := branch
 		if a.Kind == KindParallel {
 			below = strings.TrimPrefix(branch+"."+a.Name+"."+child.Name, ".")

@@ -109,7 +109,7 @@ func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Re
 func choose(app tarry.App, functions *tools.Registry, o options) (*agent.Definition, error) {
 	all := app.Agents
 	if o.agentsDir != "" {
-		loaded, err := yaml.Load(o.agentsDir, yaml.Options{Functions: functions.Names(), Schemas: app.Schemas, Callbacks: app.Callbacks.All(), Vars: o.vars})
+		loaded, err := yaml.Load(o.agentsDir, yaml.Options{Functions: functions.Names(), Schemas: app.Schemas, Callbacks: app.Callbacks.All(), CustomAgents: app.CustomAgents.Names(), Vars: o.vars})
 		if err != nil {
 			return nil, fmt.Errorf("read agents: %w", err)
 		}

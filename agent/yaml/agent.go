@@ -13,7 +13,7 @@ const classPrefix = "google.adk.agents."
 func agentKeys() []string {
 	keys := []string{
 		"agent_class", "name", "description", "model", "instruction", "global_instruction", "static_instruction", "tools", "sub_agents", "max_iterations",
-		"output_key", "output_schema", "input_schema", "include_contents", "generate_content_config", "planner", "tarry",
+		"disallow_transfer_to_parent", "disallow_transfer_to_peers", "output_key", "output_schema", "input_schema", "include_contents", "generate_content_config", "planner", "tarry",
 	}
 	for _, p := range agent.CallbackPoints() {
 		keys = append(keys, p.Key())
@@ -24,15 +24,13 @@ func agentKeys() []string {
 // laterAgentKeys are ADK's keys that are not supported yet, with what to do instead.
 func laterAgentKeys() map[string]string {
 	return map[string]string{
-		"model_code":                  "name the model with model",
-		"accumulate_output_key":       "",
-		"disallow_transfer_to_parent": "agents do not transfer to each other yet, so it can be removed",
-		"disallow_transfer_to_peers":  "agents do not transfer to each other yet, so it can be removed",
-		"code_executor":               "",
-		"mode":                        "",
-		"edges":                       "use SequentialAgent or LoopAgent",
-		"max_concurrency":             "",
-		"rerun_on_resume":             "",
+		"model_code":            "name the model with model",
+		"accumulate_output_key": "",
+		"code_executor":         "",
+		"mode":                  "",
+		"edges":                 "use SequentialAgent or LoopAgent",
+		"max_concurrency":       "",
+		"rerun_on_resume":       "",
 	}
 }
 
@@ -44,9 +42,11 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 		o.fields[key].place(key)
 	}
 	a := &agent.Agent{
-		Kind: kind(o), Name: o.text("name"), Description: o.text("description"), OutputKey: o.text("output_key"),
+		Name: o.text("name"), Description: o.text("description"), OutputKey: o.text("output_key"),
+		DisallowTransferToParent: o.flag("disallow_transfer_to_parent"), DisallowTransferToPeers: o.flag("disallow_transfer_to_peers"),
 		Instruction: o.text("instruction"), GlobalInstruction: o.text("global_instruction"), StaticInstruction: o.text("static_instruction"),
 	}
+	a.Kind, a.Custom = l.kind(o)
 	if !o.has("name") {
 		v.doc.bad = append(v.doc.bad, "name")
 		v.doc.problems.add(&Error{File: v.doc.name, Line: v.node.Line, Field: "name", Problem: "missing; give the agent a name, for example " + suggestedName(v.doc.name)})
@@ -78,7 +78,7 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 	}
 	if t, ok := o.get("tools"); ok {
 		for i, item := range t.list() {
-			a.Tools = append(a.Tools, l.tool(item, fmt.Sprintf("tools[%d]", i)))
+			a.Tools = append(a.Tools, l.tool(item, fmt.Sprintf("tools[%d]", i), dir))
 		}
 	}
 	if p, ok := o.get("planner"); ok {
@@ -121,10 +121,11 @@ func (l *loader) subAgents(a *agent.Agent, v value, dir string) {
 	}
 }
 
-func kind(o *object) agent.Kind {
+// kind reads agent_class: one of ADK's, or the name of a registered custom agent.
+func (l *loader) kind(o *object) (kind agent.Kind, custom string) {
 	v, ok := o.get("agent_class")
 	if !ok {
-		return agent.KindLLM
+		return agent.KindLLM, ""
 	}
 	written := v.text()
 	class, builtin := strings.CutPrefix(written, classPrefix)
@@ -135,19 +136,21 @@ func kind(o *object) agent.Kind {
 	known := []string{string(agent.KindLLM), string(agent.KindLoop), string(agent.KindSequential), string(agent.KindParallel)}
 	switch {
 	case written == "" && !slices.Contains(v.doc.bad, v.path):
-		return agent.KindLLM
+		return agent.KindLLM, ""
+	case slices.Contains(l.opts.CustomAgents, written):
+		return agent.KindCustom, written
 	case slices.Contains(known, class):
-		return agent.Kind(class)
+		return agent.Kind(class), ""
 	case class == "Agent" && builtin:
-		return agent.KindLLM
+		return agent.KindLLM, ""
 	case slices.Contains([]string{"Workflow", "BaseAgent", "RemoteA2aAgent", "LangGraphAgent"}, class):
 		v.fail("ADK knows %s, Tarry does not yet; %s", class, listed(known))
 	case strings.Contains(class, "."):
-		v.fail("ADK knows custom classes such as %s, Tarry does not yet; %s", v.shown(), listed(known))
+		v.fail("no custom agent %s is registered; %s", v.shown(), listed(append(slices.Clone(l.opts.CustomAgents), known...)))
 	case written != "":
-		v.fail("there is no agent class %s; %s", v.shown(), instead(class, known))
+		v.fail("there is no agent class %s; %s", v.shown(), instead(class, append(slices.Clone(l.opts.CustomAgents), known...)))
 	}
-	return ""
+	return "", ""
 }
 
 func wait(v value) agent.WaitPolicy {

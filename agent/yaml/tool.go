@@ -12,8 +12,8 @@ const toolPrefix = "google.adk.tools."
 // laterTools are ADK's own tools that are not supported yet.
 func laterTools() []string {
 	return []string{
-		"AgentTool", "LongRunningFunctionTool", "ExampleTool", "FunctionTool", "google_search", "url_context",
-		"load_memory", "preload_memory", "load_artifacts", "get_user_choice", "request_input", "transfer_to_agent",
+		"LongRunningFunctionTool", "ExampleTool", "FunctionTool", "google_search", "url_context",
+		"load_memory", "preload_memory", "load_artifacts", "get_user_choice", "request_input", agent.TransferToAgent,
 		"enterprise_web_search", "google_maps_grounding", "VertexAiSearchTool", "DiscoveryEngineSearchTool",
 		"OpenAPIToolset", "APIHubToolset", "ApplicationIntegrationToolset", "BigQueryToolset", "ToolboxToolset",
 		"SkillToolset",
@@ -21,7 +21,7 @@ func laterTools() []string {
 }
 
 // tool reads one entry of tools. After an error it returns a tool that is empty, so that the others keep their places.
-func (l *loader) tool(v value, field string) agent.Tool {
+func (l *loader) tool(v value, field, dir string) agent.Tool {
 	v.place(field)
 	o := v.object(nil)
 	if o == nil {
@@ -54,6 +54,13 @@ func (l *loader) tool(v value, field string) agent.Tool {
 			return agent.Tool{}
 		}
 		return agent.Tool{MCP: m}
+	case own && adk == "AgentTool":
+		t := l.agentTool(o, v, dir)
+		if t == nil {
+			v.doc.bad = append(v.doc.bad, v.path)
+			return agent.Tool{}
+		}
+		return agent.Tool{Agent: t}
 	case slices.Contains(l.opts.Functions, name):
 		l.noArgs(o)
 		return agent.Tool{Function: name}

@@ -25,6 +25,8 @@ type Options struct {
 	Schemas map[string]json.RawMessage
 	// Callbacks are the names of the Go callbacks that the program registered.
 	Callbacks map[agent.CallbackPoint][]string
+	// CustomAgents are the names of the custom agents that the program registered; agent_class may be one of them.
+	CustomAgents []string
 	// AllowStdio lets files name commands that are started as MCP servers. Who can write such a file can run anything
 	// on the machine.
 	AllowStdio bool
