@@ -71,6 +71,11 @@ type Agent struct {
 	SubAgents     []*Agent `json:"sub_agents,omitempty"`
 
 	Wait WaitPolicy `json:"wait,omitzero"`
+
+	// OnMessage is what becomes of a message that comes while an invocation runs; empty means [MessageQueue]. Only the root has
+	// it, and Limits, of whatever kind it is.
+	OnMessage OnMessage `json:"on_message,omitempty"`
+	Limits    Limits    `json:"limits,omitzero"`
 }
 
 // Callback names a Go function that is registered with the worker. The definition pins the name, not what the function does.
@@ -78,13 +83,6 @@ type Callback struct {
 	Name string `json:"name"`
 	// Args is a JSON object for the function; empty means none.
 	Args json.RawMessage `json:"args,omitempty"`
-}
-
-// WaitPolicy says how an agent's waits for a person end by themselves.
-type WaitPolicy struct {
-	// Deadline is how long a login request stays open; 0 means without limit. At the deadline the request expires and
-	// the model is told.
-	Deadline time.Duration `json:"deadline,omitempty"`
 }
 
 // Tool is one entry of an agent's tools; exactly one field is set.

@@ -8,6 +8,8 @@ type Plan struct {
 	App    string `json:"app"`
 	Root   Node   `json:"root"`
 	Limits Limits `json:"limits,omitzero"`
+	// OnMessage is empty for [MessageQueue].
+	OnMessage OnMessage `json:"on_message,omitempty"`
 }
 
 // Node is one agent of a plan.
@@ -18,6 +20,8 @@ type Node struct {
 	Children      []Node        `json:"children,omitempty"`
 	Toolsets      []string      `json:"toolsets,omitempty"` // those that must be listed before the model is called
 	Deadline      time.Duration `json:"deadline,omitempty"` // of waits; 0: none
+	OnDeadline    OnDeadline    `json:"on_deadline,omitempty"`
+	Remind        time.Duration `json:"remind,omitempty"`
 	// Custom is the registered name of a CustomAgent's function.
 	Custom string `json:"custom,omitempty"`
 	// AgentTools are the agents that this one calls like tools.
@@ -27,22 +31,18 @@ type Node struct {
 	After  bool `json:"after,omitempty"`
 }
 
-// Limits bound one invocation.
-type Limits struct {
-	// ModelCalls is the most model calls of one invocation over the whole tree; 0 means [DefaultModelCalls].
-	ModelCalls int `json:"model_calls,omitempty"`
-}
-
-// DefaultModelCalls is ADK's max_llm_calls.
-const DefaultModelCalls = 500
-
 // Plan derives the structure of a valid definition.
 func (d *Definition) Plan() Plan {
-	return Plan{App: d.App, Root: nodeOf(d.Root), Limits: Limits{ModelCalls: DefaultModelCalls}}
+	p := Plan{App: d.App, Root: nodeOf(d.Root), Limits: d.Root.Limits, OnMessage: d.Root.OnMessage}
+	if p.Limits.ModelCalls == 0 {
+		p.Limits.ModelCalls = DefaultModelCalls
+	}
+	return p
 }
 
 func nodeOf(a *Agent) Node {
-	n := Node{Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline, Custom: a.Custom,
+	n := Node{Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline,
+		OnDeadline: a.Wait.OnDeadline, Remind: a.Wait.Remind, Custom: a.Custom,
 		Before: len(a.Callbacks[BeforeAgent]) > 0, After: len(a.Callbacks[AfterAgent]) > 0,
 	}
 	for _, tool := range a.Tools {

@@ -77,9 +77,7 @@ func (v *validator) agent(a *Agent, place, model string, depth int) {
 	}
 	v.template(a, "global_instruction", a.GlobalInstruction)
 	v.template(a, "instruction", a.Instruction)
-	if a.Wait.Deadline < 0 {
-		v.add(a, "credential_deadline", "%s is negative; use 0 for no deadline", a.Wait.Deadline)
-	}
+	v.policy(a, depth)
 	switch a.Kind {
 	case KindLLM:
 		v.llm(a, model)
@@ -168,8 +166,13 @@ func (v *validator) composite(a *Agent) {
 		v.add(a, "max_iterations", "only a LoopAgent has it")
 	}
 	v.noModel(a)
-	if a.Wait.Deadline > 0 {
-		v.add(a, "credential_deadline", "a %s calls no model and no tools; move it to a sub-agent", a.Kind)
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"deadline", a.Wait.Deadline > 0}, {"on_deadline", a.Wait.OnDeadline != ""}, {"remind", a.Wait.Remind > 0}} {
+		if f.set {
+			v.add(a, f.name, "a %s calls no model and no tools; move it to a sub-agent", a.Kind)
+		}
 	}
 	if len(a.Tools) > 0 {
 		v.add(a, "tools", "a %s calls no tools; move them to a sub-agent", a.Kind)

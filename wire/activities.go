@@ -70,6 +70,8 @@ type ModelResult struct {
 	Calls []Call `json:"calls,omitempty"`
 	// Failed says that the event holds an error and the invocation cannot go on.
 	Failed bool `json:"failed,omitempty"`
+	// Tokens are those that the call has used; 0 where no limit counts them.
+	Tokens int `json:"tokens,omitempty"`
 }
 
 // Call is one function call.
@@ -141,12 +143,21 @@ type MirrorInput struct {
 	State State `json:"state"`
 }
 
+// RemindInput is the input of [ActivityRemind].
+type RemindInput struct {
+	Request string `json:"request"`
+	// Number counts the reminders of the request, from 1.
+	Number int `json:"number"`
+}
+
 // Endings of an invocation.
 const (
 	EndDone      = "done"
 	EndFailed    = "failed"
 	EndCancelled = "cancelled"
 	EndLimit     = "limit"
+	// EndSuperseded: all that was left waited for people, and a new message came.
+	EndSuperseded = "superseded"
 )
 
 // FinishInput is the input of [ActivityFinish].
@@ -158,6 +169,11 @@ type FinishInput struct {
 	Denied bool `json:"denied,omitempty"`
 	// Closed says that the session takes no further message.
 	Closed bool `json:"closed,omitempty"`
+	// Limit is the definition's key of the limit that was hit ("tokens", "session.tokens"), and Most its value, as it is written there.
+	Limit string `json:"limit,omitempty"`
+	Most  string `json:"most,omitempty"`
+	// Expired is the request whose deadline has ended the invocation.
+	Expired string `json:"expired,omitempty"`
 }
 
 // FinishResult is its result.

@@ -22,6 +22,8 @@ const (
 	ActivitySettle = "tarry.settle"
 	// ActivityMirror (local) writes the run's status to the store.
 	ActivityMirror = "tarry.mirror"
+	// ActivityRemind (local) tells clients that a request is still open.
+	ActivityRemind = "tarry.remind"
 	// ActivityFinish (local) ends an invocation.
 	ActivityFinish = "tarry.finish"
 	// ToolPrefix begins the activity type of every tool call: tool/<toolset>/<name>.

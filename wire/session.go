@@ -54,6 +54,16 @@ type Carry struct {
 	Cancelled []string `json:"cancelled,omitempty"`
 	// Runs counts the runs of the chain so far.
 	Runs int `json:"runs,omitempty"`
+	// Spent is what all invocations have used, the one in progress too, where a limit of the session counts it.
+	Spent Spent `json:"spent,omitzero"`
+}
+
+// Spent is what counts against the limits of a session.
+type Spent struct {
+	ModelCalls int `json:"model_calls,omitempty"`
+	Tokens     int `json:"tokens,omitempty"`
+	// Worked is the time in which not all of an invocation waited for people.
+	Worked time.Duration `json:"worked,omitempty"`
 }
 
 // Invocation is the state of one invocation.
@@ -63,6 +73,20 @@ type Invocation struct {
 	Lists      map[string]string `json:"lists,omitempty"` // toolset → listing; "" when it was denied
 	Frame      Frame             `json:"frame,omitzero"`
 	Denied     bool              `json:"denied,omitempty"`
+	// Tokens and Worked are what the invocation has used, where a limit counts it.
+	Tokens int           `json:"tokens,omitempty"`
+	Worked time.Duration `json:"worked,omitempty"`
+	// Reminders are those of requests that are open.
+	Reminders []Reminder `json:"reminders,omitempty"`
+}
+
+// Reminder is where the reminders of one request stand.
+type Reminder struct {
+	Request string `json:"request"`
+	// Next is when the next one is due.
+	Next time.Time `json:"next"`
+	// Sent counts those that were sent.
+	Sent int `json:"sent,omitempty"`
 }
 
 // Frame is where an agent stands. Frames form a tree from the root to the agents that run.

@@ -90,7 +90,7 @@ func (l *loader) agent(v value, dir string) *agent.Agent {
 		}
 	}
 	if t, ok := o.get("tarry"); ok {
-		a.Wait = wait(t)
+		policy(t, a)
 	}
 	if s, ok := o.get("sub_agents"); ok {
 		l.subAgents(a, s, dir)
@@ -151,20 +151,6 @@ func (l *loader) kind(o *object) (kind agent.Kind, custom string) {
 		v.fail("there is no agent class %s; %s", v.shown(), instead(class, append(slices.Clone(l.opts.CustomAgents), known...)))
 	}
 	return "", ""
-}
-
-func wait(v value) agent.WaitPolicy {
-	var w agent.WaitPolicy
-	o := v.object(nil)
-	if o == nil {
-		return w
-	}
-	o.only([]string{"credential_deadline"}, nil)
-	if d, ok := o.get("credential_deadline"); ok {
-		d.place("credential_deadline")
-		w.Deadline = d.duration()
-	}
-	return w
 }
 
 // suggestedName makes an agent's name of its file's.

@@ -10,8 +10,9 @@
 //   - Secrets are references, ${env:TARRY_SECRET_NAME} or ${file:NAME}, and only in client_secret, headers and env.
 //     A literal is refused and never repeated in an error.
 //   - ${var:NAME} in url and model is replaced from [Options.Vars]. ADK's ${NAME} is not.
-//   - The agent's block tarry holds credential_deadline ("72h"). A toolset's block tarry (in args) holds max_scopes,
-//     credential_domain, resource and issuer.
+//   - The agent's block tarry holds deadline ("72h"; credential_deadline is its older name), on_deadline and remind; that of the
+//     root agent on_message and limits, too. A toolset's block tarry (in args) holds max_scopes, credential_domain, resource and
+//     issuer.
 //   - auth_credential.oauth2.redirect_uri is read and ignored: the callback of a login is always Tarry's own.
 //   - tools names Go functions that the program registered, instead of Python ones.
 //   - model may stand on a LoopAgent or SequentialAgent, for the agents below it.

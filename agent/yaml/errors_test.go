@@ -109,6 +109,15 @@ func badFiles() map[string]struct {
 		"deadline of zero":      one(head+"tarry: {credential_deadline: 0s}\n", `3: tarry.credential_deadline: "0s" must be a duration such as 72h or 30m; leave it out for no deadline`),
 		"unknown in tarry":      one(head+"tarry:\n  credental_deadline: 72h\n", "4: tarry.credental_deadline: unknown key; did you mean credential_deadline?"),
 
+		"deadline twice":        one(head+"tarry: {deadline: 1h, credential_deadline: 2h}\n", "3: tarry.credential_deadline: is the older name of deadline, which is there too; remove it"),
+		"reminders":             one(head+"tarry: {deadline: 1h, remind: often}\n", `3: tarry.remind: "often" must be a duration such as 72h or 30m; leave it out for no reminders`),
+		"reminders too late":    one(head+"tarry:\n  credential_deadline: 1h\n  remind: 2h\n", "5: tarry.remind: 2h0m0s is not shorter than the deadline of 1h0m0s, so nobody would be reminded; use a shorter time"),
+		"on deadline":           one(head+"tarry: {deadline: 1h, on_deadline: die}\n", `3: tarry.on_deadline: "die" is neither "deny" nor "fail"`),
+		"fail without deadline": one(head+"tarry: {on_deadline: fail}\n", `3: tarry.on_deadline: "fail" has no effect without a deadline; set one`),
+		"on message":            one(head+"tarry: {on_message: drop}\n", `3: tarry.on_message: "drop" is neither "queue" nor "interrupt"`),
+		"limit of nothing":      one(head+"tarry: {limits: {tokens: 0, model_calls: many, session: {duration: 5}}}\n", `3: tarry.limits.model_calls: "many" must be a whole number`, `3: tarry.limits.tokens: "0" must be more than 0; leave it out for no limit of this kind`, `3: tarry.limits.session.duration: "5" must be a duration such as 72h or 30m; leave it out for no limit`),
+		"unknown limit":         one(head+"tarry: {limits: {token: 5, session: {calls: 1}}}\n", "3: tarry.limits.token: unknown key; did you mean tokens?", "3: tarry.limits.session.calls: unknown key; known: duration, model_calls, tokens"),
+
 		"generation unknown":   one(head+"generate_content_config: {temprature: 1}\n", "3: generate_content_config.temprature: unknown key; did you mean temperature?"),
 		"generation of ADK":    one(head+"generate_content_config: {speech_config: {}}\n", "3: generate_content_config.speech_config: ADK knows this key, Tarry does not yet; remove it"),
 		"generation elsewhere": one(head+"generate_content_config: {systemInstruction: x}\n", "3: generate_content_config.systemInstruction: ADK knows this key, Tarry does not yet; write it into instruction"),

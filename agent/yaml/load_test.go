@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genai"
@@ -251,4 +252,22 @@ func TestPlanners(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, def.Root.Planner)
 	}
+}
+
+// The tarry block of a root agent. Defaults that are written out make no other definition.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	load := func(block string) *agent.Definition {
+		dir := write(t, map[string]string{"root_agent.yaml": "name: a\nmodel: m\ntarry: " + block + "\n"})
+		def, err := yaml.LoadApp(dir, options())
+		require.NoError(t, err)
+		return def
+	}
+	full := load("{deadline: 72h, on_deadline: fail, remind: 24h, on_message: interrupt, limits: {model_calls: 50, tokens: 1000, duration: 1h, session: {model_calls: 500, tokens: 10000, duration: 24h}}}").Root
+	require.Equal(t, agent.WaitPolicy{Deadline: 72 * time.Hour, OnDeadline: agent.DeadlineFail, Remind: 24 * time.Hour}, full.Wait)
+	require.Equal(t, agent.MessageInterrupt, full.OnMessage)
+	require.Equal(t, agent.Limits{
+		ModelCalls: 50, Tokens: 1000, Duration: time.Hour, Session: agent.SessionLimits{ModelCalls: 500, Tokens: 10_000, Duration: 24 * time.Hour},
+	}, full.Limits)
+	require.Equal(t, load("{credential_deadline: 1h}").Root, load("{deadline: 1h, on_deadline: deny, on_message: queue}").Root)
 }

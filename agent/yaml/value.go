@@ -122,11 +122,11 @@ func (v value) seconds() time.Duration {
 	return time.Duration(out * float64(time.Second))
 }
 
-// duration is Go's way to write one.
-func (v value) duration() time.Duration {
+// duration is Go's way to write one; without says what there is none of when it is left out.
+func (v value) duration(without string) time.Duration {
 	out, err := time.ParseDuration(v.node.Value)
 	if err != nil || out <= 0 {
-		v.fail("%s must be a duration such as 72h or 30m; leave it out for no deadline", v.shown())
+		v.fail("%s must be a duration such as 72h or 30m; leave it out for no %s", v.shown(), without)
 		return 0
 	}
 	return out
