@@ -51,6 +51,9 @@ type Requests interface {
 	// Ask calls event, if it opens the request, with the link known.
 	Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error)
 	CloseRequest(ctx context.Context, row session.Session, id string) (auth.Status, error)
+	// WithdrawRequest closes the request of a call that was cancelled, unless another open call of the session waits for it;
+	// closed says that it is cancelled now.
+	WithdrawRequest(ctx context.Context, row session.Session, id string) (closed bool, err error)
 }
 
 // Config is what activities work with. Every field is required unless it says otherwise.

@@ -32,6 +32,8 @@ func settled(reason, needType string) string {
 		return "The tool's server goes on asking for input, although it was given several times."
 	}
 	switch reason {
+	case wire.ReasonCancelled:
+		return "The call was cancelled by the person."
 	case wire.ReasonDenied:
 		return "The person did not allow the login that this tool needs. Do not call it again now; say what you could not do."
 	case wire.ReasonExpired:
@@ -50,7 +52,10 @@ func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.Sett
 		return wire.SettleResult{}, err
 	}
 	add := t.append()
-	add.Acted, add.Status = in.Request, string(wire.StateRunning)
+	add.Status = string(wire.StateRunning)
+	if in.Reason != wire.ReasonCancelled {
+		add.Acted = in.Request
+	}
 	var out wire.SettleResult
 	if in.Call != "" {
 		call, err := a.Log.Call(ctx, t.row, in.Call)
@@ -59,14 +64,27 @@ func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.Sett
 		}
 		out.Event = call.Answer
 		if call.Answer == "" {
-			e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": settled(in.Reason, a.needType(ctx, t, in.Request))})
+			e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": a.settled(ctx, t, in, call)})
 			add.Events, add.Answers, out.Event = t.place([]session.NewEvent{e}), map[string]string{call.ID: e.ID}, e.ID
 		}
 	}
 	if _, err := a.Log.Append(ctx, add); err != nil {
 		return out, a.failed(ctx, "settle call", err)
 	}
+	if in.Reason == wire.ReasonCancelled && in.Request != "" {
+		if out.Closed, err = a.Requests.WithdrawRequest(ctx, t.row, in.Request); err != nil {
+			return out, a.failed(ctx, "withdraw request", err)
+		}
+	}
 	return out, nil
+}
+
+func (a *Activities) settled(ctx context.Context, t *attempt, in wire.SettleInput, call session.Call) string {
+	message := settled(in.Reason, a.needType(ctx, t, in.Request))
+	if in.Reason == wire.ReasonCancelled && call.Started {
+		message += " It is not known whether it took effect."
+	}
+	return message
 }
 
 // needType says what a request asked for; a request that cannot be found counts as a login.

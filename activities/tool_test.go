@@ -268,6 +268,7 @@ func TestSettle(t *testing.T) {
 	t.Parallel()
 	for reason, says := range map[string]string{
 		wire.ReasonDenied: "did not allow", wire.ReasonExpired: "deadline", wire.ReasonRefused: "does not accept", wire.ReasonFailed: "not known",
+		wire.ReasonCancelled: "cancelled by the person",
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()

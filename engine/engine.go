@@ -120,6 +120,11 @@ func (e *Engine) Cancel(ctx context.Context, workflowID, invocation string) erro
 	return e.Signal(ctx, workflowID, wire.SignalCancel, wire.Cancel{Invocation: invocation})
 }
 
+// CancelCall cancels one tool call. A run that does not know the call ignores it.
+func (e *Engine) CancelCall(ctx context.Context, workflowID, call string) error {
+	return e.Signal(ctx, workflowID, wire.SignalCancel, wire.Cancel{Invocation: call, Call: call})
+}
+
 // Status asks the workflow itself; it needs a worker.
 func (e *Engine) Status(ctx context.Context, workflowID string) (st wire.Status, err error) {
 	value, err := e.Client.QueryWorkflow(ctx, workflowID, "", wire.QueryStatus)

@@ -120,7 +120,10 @@ func TestSignals(t *testing.T) {
 	e := newEngine(t, f, false)
 	require.NoError(t, e.Cancel(t.Context(), "id", "inv"))
 	require.Equal(t, []any{"id", wire.SignalCancel, wire.Cancel{Invocation: "inv"}}, f.signals)
-	require.Equal(t, []string{""}, f.runs)
+	require.NoError(t, e.CancelCall(t.Context(), "id", "adk-1"))
+	// A worker of before takes the call's id for a stale invocation, and cancels nothing.
+	require.Equal(t, []any{"id", wire.SignalCancel, wire.Cancel{Invocation: "adk-1", Call: "adk-1"}}, f.signals[3:])
+	require.Equal(t, []string{"", ""}, f.runs)
 
 	f.err = serviceerror.NewNotFound("workflow execution already completed")
 	require.ErrorIs(t, e.Signal(t.Context(), "id", wire.SignalResolved, wire.Resolved{}), engine.ErrGone)

@@ -109,6 +109,18 @@ func (t steering) Cancel(ctx context.Context, row session.Session, invocation st
 	return nil
 }
 
+// CancelCall implements runs.Canceller.
+func (t steering) CancelCall(ctx context.Context, row session.Session, call string) error {
+	err := t.s.Engine.CancelCall(ctx, row.WorkflowID, call)
+	if errors.Is(err, engine.ErrGone) {
+		return t.s.settle(ctx, row)
+	}
+	if err != nil {
+		return fmt.Errorf("cancel call: %w", err)
+	}
+	return nil
+}
+
 // History implements runs.Histories.
 func (t steering) History(ctx context.Context, workflowID string) ([]byte, error) {
 	body, err := t.s.Engine.History(ctx, workflowID)

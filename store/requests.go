@@ -223,6 +223,36 @@ func (s *Store) CloseRequest(ctx context.Context, row session.Session, id string
 	return status, err
 }
 
+// WithdrawRequest cancels the request of a call that was cancelled, unless another open call waits for it; closed says that
+// it is cancelled now. A repeat finds what the first one did.
+func (s *Store) WithdrawRequest(ctx context.Context, row session.Session, id string) (closed bool, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		if _, err := c.lockSession(row.WorkflowID); err != nil {
+			return err
+		}
+		r, err := c.locked(id)
+		if err != nil {
+			return err
+		}
+		if r.WorkflowID != row.WorkflowID {
+			return oauth.ErrNotFound
+		}
+		var others int
+		if err := c.get(`SELECT COUNT(*) FROM calls WHERE workflow_id = ? AND answer = '' AND asking = (SELECT event FROM requests WHERE id = ?)`,
+			[]any{row.WorkflowID, id}, []any{&others}); err != nil || others > 0 {
+			return err
+		}
+		if closed = r.Status == auth.StatusCancelled; r.Status.Open() {
+			closed = true
+			if err := c.end(r, auth.StatusCancelled, "call cancelled"); err != nil {
+				return err
+			}
+		}
+		return c.acted(id)
+	})
+	return closed, err
+}
+
 // end closes an open request; the caller has checked under the slot's lock that it is open, and tells the run if it must.
 func (c *conn) end(r auth.Request, status auth.Status, detail string) error {
 	if _, err := c.exec(`UPDATE requests SET status = ?, ended = ? WHERE id = ? AND `+isOpen, string(status), c.now, r.ID); err != nil {

@@ -54,6 +54,37 @@ func askCases() []testCase {
 			_, err = k.s.Callback(k.ctx, "unknown")
 			require.ErrorIs(k, err, oauth.ErrNotFound)
 		}},
+		{"ask/a request is withdrawn with the last call that waits for it", func(k *kit) {
+			row := k.session(ann, "s")
+			k.calls(row, theRun, "m", nil, "c1", "c2")
+			k.ask(row, "c1", "req", need(ann, "read"), "m")
+			require.Equal(k, "req", k.ask(row, "c2", "other", need(ann, "read"), "m").Request.ID)
+			withdraw := func(row session.Session) bool {
+				closed, err := k.s.WithdrawRequest(k.ctx, row, "req")
+				require.NoError(k, err)
+				return closed
+			}
+			_, err := k.s.Append(k.ctx, answerOf(row, theRun, "c1", "a1", "event-req"))
+			require.NoError(k, err)
+			require.False(k, withdraw(row))
+			require.Equal(k, auth.StatusPending, k.request("req").Status)
+			_, err = k.s.Append(k.ctx, answerOf(row, theRun, "c2", "a2", "event-req"))
+			require.NoError(k, err)
+			_, err = k.s.WithdrawRequest(k.ctx, k.session(ann, "another"), "req")
+			require.ErrorIs(k, err, oauth.ErrNotFound)
+			require.True(k, withdraw(row))
+			require.True(k, withdraw(row), "a repeat")
+			require.Equal(k, auth.StatusCancelled, k.request("req").Status)
+			require.Equal(k, []string{"asked", "cancelled"}, k.audits(ann))
+		}},
+		{"ask/a request that was granted is not withdrawn", func(k *kit) {
+			row, request := k.waiting(ann, "s", "read")
+			k.login(request, "read")
+			closed, err := k.s.WithdrawRequest(k.ctx, row, request)
+			require.NoError(k, err)
+			require.False(k, closed)
+			require.Equal(k, auth.StatusGranted, k.request(request).Status)
+		}},
 		{"ask/nothing is left of a question whose event conflicts", func(k *kit) {
 			row := k.session(ann, "s")
 			k.calls(row, theRun, "m", nil, "c1")

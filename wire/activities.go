@@ -123,6 +123,8 @@ const (
 	ReasonExpired = "expired"
 	ReasonFailed  = "failed"
 	ReasonRefused = "refused" // the server goes on refusing fresh credentials
+	// ReasonCancelled: by the person; the request is closed too, unless another call waits for it.
+	ReasonCancelled = "cancelled"
 )
 
 // SettleInput is the input of [ActivitySettle].
@@ -136,6 +138,8 @@ type SettleInput struct {
 // SettleResult is its result.
 type SettleResult struct {
 	Event string `json:"event,omitempty"`
+	// Closed says that the request of a cancelled call was closed with it.
+	Closed bool `json:"closed,omitempty"`
 }
 
 // MirrorInput is the input of [ActivityMirror].

@@ -33,7 +33,7 @@ const (
 	SignalMessage = "tarry.message"
 	// SignalResolved carries the outcome of a request.
 	SignalResolved = "tarry.resolved"
-	// SignalCancel cancels an invocation or the session.
+	// SignalCancel cancels an invocation, the session or one call.
 	SignalCancel = "tarry.cancel"
 	// SignalContinueAsNew asks for a new run at the next turn boundary.
 	SignalContinueAsNew = "tarry.continue_as_new"

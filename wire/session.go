@@ -78,6 +78,8 @@ type Invocation struct {
 	Worked time.Duration `json:"worked,omitempty"`
 	// Reminders are those of requests that are open.
 	Reminders []Reminder `json:"reminders,omitempty"`
+	// Cancelled lists calls to be cancelled, newest last, bounded.
+	Cancelled []string `json:"cancelled,omitempty"`
 }
 
 // Reminder is where the reminders of one request stand.

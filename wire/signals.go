@@ -27,6 +27,9 @@ type Resolved struct {
 type Cancel struct {
 	// Invocation names the one to cancel; a stale id is ignored. Empty means the session: whatever runs, and no more.
 	Invocation string `json:"invocation,omitempty"`
+	// Call names the one tool call to cancel; a stale id is ignored. Invocation is the same id then: a worker that knows no
+	// Call takes it for a stale one, and does not cancel the session.
+	Call string `json:"call,omitempty"`
 }
 
 // State of a run.

@@ -35,7 +35,7 @@ func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.F
 		group.Add(1)
 		workflow.GoNamed(ctx, o.Tool, func(ctx workflow.Context) {
 			defer group.Done()
-			errs[i] = s.call(ctx, n, o)
+			errs[i] = s.stoppable(ctx, n, o)
 			s.leave(ctx)
 		})
 	}
@@ -77,7 +77,11 @@ func (s *session) call(ctx workflow.Context, n agent.Node, o *wire.OpenCall) err
 			return err
 		}
 		in.Answered, o.Asked = o.Request, wire.Asked{}
-		if outcome != wire.OutcomeGranted {
+		switch outcome {
+		case wire.OutcomeGranted:
+		case wire.OutcomeCancelled: // with another call that waited for it
+			in.Answered = ""
+		default:
 			s.carry.Invocation.Denied = true
 			return s.settle(ctx, o, in.Answered, reason(outcome))
 		}

@@ -112,6 +112,10 @@ func (s *session) list(ctx workflow.Context, t *thread, n agent.Node, toolset st
 		if err != nil {
 			return "", err
 		}
+		if outcome == wire.OutcomeCancelled { // with a call that waited for it too
+			in.Answered = ""
+			continue
+		}
 		if outcome != wire.OutcomeGranted {
 			s.carry.Invocation.Denied = true
 			_, err := callSettle(ctx, wire.SettleInput{Request: out.Request, Reason: reason(outcome)})

@@ -42,7 +42,8 @@ type session struct {
 	heard      bool            // this run has had a signal
 	drained    workflow.Future // the run is to end although calls wait
 	drain      workflow.Settable
-	stop       workflow.CancelFunc // cancels the invocation that runs
+	stop       workflow.CancelFunc            // cancels the invocation that runs
+	stops      map[string]workflow.CancelFunc // cancel the calls that run or wait
 }
 
 func newSession(ctx workflow.Context, in wire.SessionInput) (*session, error) {
@@ -56,6 +57,8 @@ func newSession(ctx workflow.Context, in wire.SessionInput) (*session, error) {
 	s.waits.open = map[string]workflow.Settable{}
 	s.waits.futures = map[string]workflow.Future{}
 	s.waits.outcomes = map[string]wire.Outcome{}
+	s.waits.waiters = map[string]int{}
+	s.stops = map[string]workflow.CancelFunc{}
 	s.drained, s.drain = workflow.NewFuture(ctx)
 	s.waits.early = slices.Clone(s.carry.Early)
 	if err := workflow.SetQueryHandler(ctx, wire.QueryStatus, s.status); err != nil {

@@ -35,6 +35,8 @@ type world struct {
 	tools map[string]tool
 	lists map[string]func(n int, in wire.ListInput) wire.ListResult
 	close func(in wire.CloseInput) wire.CloseResult
+	// closes says that the request of a cancelled call is closed with it.
+	closes bool
 	// at is called when an activity begins, with its name as it is noted.
 	at func(name string)
 
@@ -151,7 +153,7 @@ func (w *world) settle(_ context.Context, in wire.SettleInput) (wire.SettleResul
 	if in.Call == "" {
 		return wire.SettleResult{}, nil
 	}
-	return wire.SettleResult{Event: "se-" + in.Call}, nil
+	return wire.SettleResult{Event: "se-" + in.Call, Closed: w.closes && in.Reason == wire.ReasonCancelled && in.Request != ""}, nil
 }
 
 func (w *world) mirror(_ context.Context, in wire.MirrorInput) error {

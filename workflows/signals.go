@@ -66,6 +66,10 @@ const maxCancelled = 100
 // cancel remembers which invocation it is for: that one may still be queued, or be about to move to a new run. An id that
 // has ended never comes again, so a stale one (a reset applies old signals again) does nothing.
 func (s *session) cancel(c wire.Cancel) {
+	if c.Call != "" {
+		s.stopCall(c.Call)
+		return
+	}
 	inv := s.carry.Invocation
 	if c.Invocation == "" {
 		s.cancelled = true

@@ -15,6 +15,8 @@ type waits struct {
 	futures map[string]workflow.Future
 	// outcomes are those that were resolved and that nobody has acted on yet.
 	outcomes map[string]wire.Outcome
+	// waiters counts who waits for a request.
+	waiters map[string]int
 	// early holds outcomes that came before anybody waited: a grant can overtake the result that names its request.
 	early []wire.Resolved
 }
@@ -90,6 +92,8 @@ func (s *session) await(ctx workflow.Context, n agent.Node, asked wire.Asked) (w
 	answer := s.waits.future(ctx, asked.Request)
 	s.branch.waiting++
 	defer func() { s.branch.waiting-- }()
+	s.waits.waiters[asked.Request]++
+	defer func() { s.waits.waiters[asked.Request]-- }()
 	switch {
 	case asked.Input:
 		s.branch.inputs++

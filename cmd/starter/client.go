@@ -213,6 +213,10 @@ func (c *client) cancel(ctx context.Context, app, session string) error {
 	return c.call(ctx, http.MethodPost, c.session(app, session, "/cancel"), nil, nil, nil)
 }
 
+func (c *client) cancelCall(ctx context.Context, app, session, call string) error {
+	return c.call(ctx, http.MethodPost, c.session(app, session, "/calls/"+url.PathEscape(call)+"/cancel"), nil, nil, nil)
+}
+
 func (c *client) confirm(ctx context.Context, app, session, request string, confirmed bool) (out runs.Decided, err error) {
 	err = c.call(ctx, http.MethodPost, c.session(app, session, "/confirmations/"+url.PathEscape(request)), nil, runs.Decision{Confirmed: &confirmed}, &out)
 	return out, err

@@ -69,6 +69,7 @@ func newFake(t *testing.T) *fakeServer {
 	})
 	answer("GET "+one+"/status", 200, func(r *http.Request) (any, bool) { return f.find(r) })
 	answer("POST "+one+"/cancel", 202, func(r *http.Request) (any, bool) { return f.find(r) })
+	answer("POST "+one+"/calls/{call}/cancel", 202, func(r *http.Request) (any, bool) { return nil, r.PathValue("call") == "adk-1" })
 	answer("POST "+one+"/confirmations/{request}", 200, func(r *http.Request) (any, bool) {
 		return runs.Decided{Request: r.PathValue("request"), Status: "granted"}, true
 	})

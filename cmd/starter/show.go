@@ -71,6 +71,7 @@ func description(st *statusInfo) string {
 		if !w.Deadline.IsZero() {
 			line("until", clock(w.Deadline))
 		}
+		line("call", w.Call)
 		line("link", w.Link)
 	}
 	line("error", st.Error)

@@ -26,13 +26,15 @@ type Run struct {
 // Waiting is what a run waits for: a login, what a server wants of the person besides, or the approval of a call.
 type Waiting struct {
 	// Kind is "login", "input" or "confirmation".
-	Kind     string    `json:"kind"`
-	Request  string    `json:"request"`
-	Link     string    `json:"link"`
-	Provider string    `json:"provider"`
-	Tool     string    `json:"tool"`
-	Toolset  string    `json:"toolset"`
-	Agent    string    `json:"agent"`
+	Kind     string `json:"kind"`
+	Request  string `json:"request"`
+	Link     string `json:"link"`
+	Provider string `json:"provider"`
+	Tool     string `json:"tool"`
+	Toolset  string `json:"toolset"`
+	Agent    string `json:"agent"`
+	// Call is the tool call that asked first; empty where a toolset did.
+	Call     string    `json:"call,omitempty"`
 	Scopes   []string  `json:"scopes"`
 	Since    time.Time `json:"since"`
 	Deadline time.Time `json:"deadline,omitzero"`

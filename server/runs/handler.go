@@ -32,6 +32,8 @@ type Starter interface {
 type Canceller interface {
 	// Cancel cancels an invocation, or with an empty one the session. A workflow that is not there is no error.
 	Cancel(ctx context.Context, s session.Session, invocation string) error
+	// CancelCall cancels one tool call that has no result yet.
+	CancelCall(ctx context.Context, s session.Session, call string) error
 }
 
 // Histories fetches Temporal histories.
@@ -72,6 +74,7 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+one+"/status", h.json(http.StatusOK, h.status))
 	mux.HandleFunc("GET "+one+"/events", h.events)
 	mux.HandleFunc("POST "+one+"/cancel", h.json(http.StatusAccepted, h.cancel))
+	mux.HandleFunc("POST "+one+"/calls/{call}/cancel", h.json(http.StatusAccepted, h.cancelCall))
 	mux.HandleFunc("POST "+one+"/confirmations/{request}", h.json(http.StatusOK, h.confirm))
 	mux.HandleFunc("GET "+one+"/history", h.history)
 }

@@ -25,7 +25,7 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 		if q.WorkflowID == row.WorkflowID && q.Status.Open() {
 			out.WaitingFor = append(out.WaitingFor, Waiting{
 				Kind: kindOf(q), Request: q.ID, Link: q.Link(h.PublicURL), Provider: provider(q), Tool: q.Need.Tool, Toolset: q.Need.Toolset,
-				Agent: q.Agent, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
+				Agent: q.Agent, Call: q.Call, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
 			})
 		}
 	}

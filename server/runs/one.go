@@ -82,6 +82,28 @@ func (h *Handler) cancel(r *http.Request) (any, error) {
 	return map[string]string{"session": row.ID, "invocation": in.Invocation}, nil
 }
 
+// cancelCall asks the run to give up one tool call and to go on with the results of the others.
+func (h *Handler) cancelCall(r *http.Request) (any, error) {
+	row, err := h.session(r)
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("call")
+	call, err := h.Log.Call(r.Context(), row, id)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return nil, refuse(http.StatusNotFound, "call %s is not one of session %s; its events name the calls (functionCall.id)", id, row.ID)
+	case err != nil:
+		return nil, fmt.Errorf("call: %w", err)
+	case call.Answer != "":
+		return nil, refuse(http.StatusConflict, "call %s of tool %s has its result already; nothing is left to cancel", id, call.Name)
+	}
+	if err := h.Canceller.CancelCall(r.Context(), row, id); err != nil {
+		return nil, fmt.Errorf("cancel call: %w", err)
+	}
+	return map[string]string{"session": row.ID, "call": id}, nil
+}
+
 // history answers the Temporal history as it is: ids, names and counts, no content.
 func (h *Handler) history(w http.ResponseWriter, r *http.Request) {
 	row, err := h.session(r)

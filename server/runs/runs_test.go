@@ -60,6 +60,11 @@ func (e engine) Cancel(_ context.Context, s session.Session, invocation string) 
 	return nil
 }
 
+func (e engine) CancelCall(_ context.Context, s session.Session, call string) error {
+	e.b.cancels <- s.ID + "/calls/" + call
+	return nil
+}
+
 func (engine) History(_ context.Context, workflowID string) ([]byte, error) {
 	if strings.HasSuffix(workflowID, "/new") {
 		return nil, session.ErrNotFound
@@ -153,7 +158,7 @@ func TestJobFromStartToEnd(t *testing.T) {
 	delete(waiting, "since")
 	require.Equal(t, map[string]any{
 		"kind": "login", "request": "r1", "link": streamtest.Public + "/connect?request=r1&state=correlator-r1", "provider": "https://r1.example",
-		"tool": "search", "toolset": "notion", "agent": "helper", "scopes": []any{"read"},
+		"tool": "search", "toolset": "notion", "agent": "helper", "call": "call-1", "scopes": []any{"read"},
 	}, waiting)
 
 	listed := b.get("/runs?user=ann")["runs"].([]any)
@@ -256,6 +261,8 @@ func TestRefusals(t *testing.T) {
 		"after":           {"GET", one + "/events?after=x", "", 400, "after"},
 		"until":           {"GET", one + "/events?until=x", "", 400, "until"},
 		"invocation":      {"POST", one + "/cancel", `{"invocation":"e-1"}`, 404, "e-1"},
+		"no such call":    {"POST", one + "/calls/adk-1/cancel", "", 404, "adk-1 is not one of session s1"},
+		"other's call":    {"POST", "/apps/tickets/users/eve/sessions/s1/calls/adk-1/cancel", "", 403, "may not act"},
 		"no history":      {"GET", "/apps/tickets/users/ann/sessions/new/history", "", 404, "new"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +291,18 @@ func TestCancelAndHistory(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, status)
 	require.Equal(t, "s1/"+p.Invocation, <-b.cancels)
 
-	_, body := b.do(http.MethodGet, one+"/history", "")
+	p.Say("", "c1", "c2")
+	p.Respond("c1", "")
+	status, body := b.do(http.MethodPost, one+"/calls/c2/cancel", "")
+	require.Equal(t, http.StatusAccepted, status)
+	require.JSONEq(t, `{"session":"s1","call":"c2"}`, body)
+	require.Equal(t, "s1/calls/c2", <-b.cancels)
+	status, body = b.do(http.MethodPost, one+"/calls/c1/cancel", "")
+	require.Equal(t, http.StatusConflict, status)
+	require.Contains(t, body, "has its result already")
+	require.Empty(t, b.cancels)
+
+	_, body = b.do(http.MethodGet, one+"/history", "")
 	require.JSONEq(t, `{"events":["tarry/tickets/ann/s1"]}`, body)
 }
 
