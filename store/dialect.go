@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,10 +11,9 @@ import (
 type dialect struct {
 	// skipLocked ends a SELECT of rows to claim, where several writers can be inside transactions at once.
 	skipLocked string
-	name       string // as goose and database/sql name it
-	driver     string
-	// dsn makes the driver's name for what a URL names, and sees to it that the database can be opened.
-	dsn func(rest string) (string, error)
+	name       string // as goose names it
+	// open opens what a URL names, and sees to it that it can be opened.
+	open func(rest string) (*sql.DB, error)
 	// serial is the type of a growing primary key.
 	serial string
 	// rebind turns ? placeholders into the dialect's.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,8 +15,7 @@ import (
 func sqlite() dialect {
 	return dialect{
 		name:   "sqlite3",
-		driver: "sqlite",
-		dsn:    sqliteDSN,
+		open:   openSQLite,
 		serial: "INTEGER PRIMARY KEY AUTOINCREMENT",
 		rebind: func(q string) string { return q },
 		unique: func(err error) bool {
@@ -23,6 +23,18 @@ func sqlite() dialect {
 			return errors.As(err, &e) && (e.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY)
 		},
 	}
+}
+
+func openSQLite(path string) (*sql.DB, error) {
+	dsn, err := sqliteDSN(path)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := driver.NewConnector(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return sql.OpenDB(keeping{connector}), nil
 }
 
 // sqliteDSN makes the settings that worker and server need to share a file safely: WAL, so that readers and the one

@@ -21,13 +21,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	dsn, err := d.dsn(rest)
+	db, err := d.open(rest)
 	if err != nil {
 		return nil, err
-	}
-	db, err := sql.Open(d.driver, dsn)
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
 	}
 	db.SetMaxOpenConns(8)
 	db.SetMaxIdleConns(8)
