@@ -152,7 +152,7 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 	heads := slices.Clone(in.Heads)
 	for i, call := range open {
 		message := "The call was cancelled."
-		if call.Started {
+		if call.MayHaveRun() {
 			message += " It is not known whether it took effect."
 		}
 		e := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": message})

@@ -83,7 +83,8 @@ type Call struct {
 	Toolset    string
 	Name       string
 	Args       json.RawMessage
-	// Started says that an attempt began and its result is not known: it ended in a crash, or runs still.
+	// Started says that an attempt began and its result is not known: it ended in a crash, or runs still. See MayHaveRun for
+	// calls that are not marked.
 	Started bool
 	// Idempotent says that the call may be made again when it is not known how an attempt ended.
 	Idempotent bool
@@ -94,6 +95,13 @@ type Call struct {
 	// Asked counts the requests that were opened for it.
 	Asked int
 }
+
+// Unmarked says that no mark is kept when an attempt of the call begins: it may be made again however that ended, and nobody
+// was asked about it (an approval is for one run). The mark costs a commit of its own.
+func (c Call) Unmarked() bool { return c.Idempotent && c.Asking == "" }
+
+// MayHaveRun says that an attempt of an open call may have had an effect.
+func (c Call) MayHaveRun() bool { return c.Started || c.Unmarked() }
 
 // Message is what a person or client sends, before it has a place in the log.
 type Message struct {
@@ -135,7 +143,8 @@ type Log interface {
 	// Scoped returns app: and user: state.
 	Scoped(ctx context.Context, owner agent.Owner) (map[string]any, error)
 	Call(ctx context.Context, s Session, id string) (Call, error)
-	// Start marks that an attempt of a call begins and returns the call as it was before.
+	// Start marks that an attempt of a call begins, unless it is one of those that are not marked (see [Call.Unmarked]), and
+	// returns the call as it was before.
 	Start(ctx context.Context, s Session, callID string) (Call, error)
 	// ReleaseCall takes the mark back: the attempt is known to have had no effect.
 	ReleaseCall(ctx context.Context, s Session, callID string) error

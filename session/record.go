@@ -67,7 +67,7 @@ func Ancestors(byID map[string]*Record, heads []string) (view []*Record, missing
 // Interrupted answers a call whose run is gone, as event id.
 func Interrupted(call Call, id string) NewEvent {
 	message := "The run was ended from outside before the call had an answer."
-	if call.Started {
+	if call.MayHaveRun() {
 		message += " It is not known whether it took effect."
 	}
 	parent := call.Event

@@ -43,18 +43,18 @@ func (c *conn) call(row session.Session, id string) (session.Call, error) {
 }
 
 // Start implements [session.Log].
-func (s *Store) Start(ctx context.Context, row session.Session, id string) (call session.Call, err error) {
-	err = s.tx(ctx, func(c *conn) error {
-		if _, err := c.lockSession(row.WorkflowID); err != nil {
-			return err
-		}
-		if call, err = c.call(row, id); err != nil || call.Answer != "" {
-			return err
-		}
-		_, err = c.exec(`UPDATE calls SET started = 1 WHERE id = ?`, id)
-		return err
-	})
-	return call, err
+func (s *Store) Start(ctx context.Context, row session.Session, id string) (session.Call, error) {
+	c := s.read(ctx)
+	call, err := c.call(row, id)
+	if err != nil || call.Answer != "" || call.Started || call.Unmarked() {
+		return call, err
+	}
+	// One statement is a transaction of its own; of several that come here at once it succeeds for one.
+	n, err := c.exec(`UPDATE calls SET started = 1 WHERE workflow_id = ? AND id = ? AND started = 0 AND answer = ''`, row.WorkflowID, id)
+	if err != nil || n == 1 {
+		return call, err
+	}
+	return c.call(row, id)
 }
 
 // ReleaseCall implements [session.Log].
@@ -95,21 +95,19 @@ func (c *conn) open(row session.Session, invocation string) ([]session.Call, err
 // Finish implements [session.Log].
 func (s *Store) Finish(ctx context.Context, row session.Session, end session.Ending) (tips []string, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		current, err := c.current(row.WorkflowID, end.Run)
+		_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
 		if err != nil {
 			return err
 		}
 		end.Append.Run = end.Run
-		if _, err := c.append(row, end.Append); err != nil {
+		if _, err := c.appendAt(row, at, end.Append); err != nil {
 			return err
 		}
-		if current {
-			if err := c.finish(row, end); err != nil {
-				return err
-			}
+		tips = at.tips
+		if !at.current {
+			return nil
 		}
-		tips, err = c.tips(row.WorkflowID)
-		return err
+		return c.finish(row, end)
 	})
 	return tips, err
 }

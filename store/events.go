@@ -53,20 +53,28 @@ func (c *conn) events(workflowID string, ids []string) ([]*session.Record, error
 // Append implements [session.Log].
 func (s *Store) Append(ctx context.Context, a session.Append) (out []*session.Record, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		row, err := c.lockedSession(a.Owner, a.Session)
+		row, at, err := c.lockedStand(byOwner, a.Owner.App, a.Owner.User, a.Session)
 		if err != nil {
 			return err
 		}
-		out, err = c.append(row, a)
+		out, err = c.appendAt(row, at, a)
 		return err
 	})
 	return out, err
 }
 
-// append is the one place where events enter the log, moving the session's tips and everything that hangs on an event.
+// append adds to a session whose stand is not known.
 func (c *conn) append(row session.Session, a session.Append) ([]*session.Record, error) {
-	current, err := c.current(row.WorkflowID, a.Run)
+	_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
 	if err != nil {
+		return nil, err
+	}
+	return c.appendAt(row, at, a)
+}
+
+// appendAt is the one place where events enter the log, moving the session's tips and everything that hangs on an event.
+func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*session.Record, error) {
+	if err := c.enter(at, a.Run); err != nil {
 		return nil, err
 	}
 	out := make([]*session.Record, 0, len(a.Events))
@@ -78,13 +86,13 @@ func (c *conn) append(row session.Session, a session.Append) ([]*session.Record,
 		out = append(out, r)
 		if !fresh && e.Kind == session.KindModel {
 			// Another attempt has answered, perhaps otherwise: what hangs on this one's answer must not hang on that one's.
-			return out, nil
+			return out, c.save(at, "")
 		}
 		if !fresh {
 			continue
 		}
-		if current {
-			if err := c.moveTips(row.WorkflowID, a.Run, r); err != nil {
+		if at.current {
+			if err := c.moveTips(at, a.Run, r); err != nil {
 				return nil, err
 			}
 		}
@@ -105,10 +113,10 @@ func (c *conn) append(row session.Session, a session.Append) ([]*session.Record,
 	if err := c.acted(a.Acted); err != nil {
 		return nil, err
 	}
-	if current && a.Status != "" {
-		_, err = c.exec(`UPDATE sessions SET status = ?, updated = ? WHERE workflow_id = ?`, a.Status, c.now, row.WorkflowID)
+	if !at.current {
+		return out, nil
 	}
-	return out, err
+	return out, c.save(at, a.Status)
 }
 
 // goesOn refuses the answer of a model to an invocation that has ended: its calls would never get a response.
@@ -127,20 +135,8 @@ func (c *conn) goesOn(e session.NewEvent) error {
 	return nil
 }
 
+// insertEvent stores e, or finds what is stored under its id.
 func (c *conn) insertEvent(row session.Session, e session.NewEvent) (r *session.Record, fresh bool, err error) {
-	found, err := c.events(row.WorkflowID, []string{e.ID})
-	if err != nil {
-		return nil, false, err
-	}
-	if len(found) == 1 {
-		if found[0].Kind != e.Kind || found[0].Author != e.Author {
-			return nil, false, fmt.Errorf("%w: %s is %s by %s, not %s by %s", session.ErrConflict, e.ID, found[0].Kind, found[0].Author, e.Kind, e.Author)
-		}
-		return found[0], false, nil
-	}
-	if err := c.goesOn(e); err != nil {
-		return nil, false, err
-	}
 	if e.Timestamp == 0 {
 		e.Timestamp = float64(c.now) / 1e6
 	}
@@ -159,10 +155,29 @@ func (c *conn) insertEvent(row session.Session, e session.NewEvent) (r *session.
 	if err := decode(body, &r.Event); err != nil { // what a repeat will read
 		return nil, false, err
 	}
-	err = c.get(`INSERT INTO events (id, workflow_id, invocation, kind, author, parents, body, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+	err = c.get(`INSERT INTO events (id, workflow_id, invocation, kind, author, parents, body, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING RETURNING seq`,
 		[]any{e.ID, row.WorkflowID, e.InvocationID, string(e.Kind), e.Author, parents, body, c.now}, []any{&r.Seq})
-	if c.d.unique(err) {
-		return nil, false, fmt.Errorf("%w: %s is an event of another session", session.ErrConflict, e.ID)
+	if missing(err) {
+		r, err = c.repeated(row, e)
+		return r, false, err
 	}
-	return r, true, err
+	if err != nil {
+		return nil, false, err
+	}
+	return r, true, c.goesOn(e)
+}
+
+// repeated finds the event that has e's id already.
+func (c *conn) repeated(row session.Session, e session.NewEvent) (*session.Record, error) {
+	found, err := c.events(row.WorkflowID, []string{e.ID})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, fmt.Errorf("%w: %s is an event of another session", session.ErrConflict, e.ID)
+	case found[0].Kind != e.Kind || found[0].Author != e.Author:
+		return nil, fmt.Errorf("%w: %s is %s by %s, not %s by %s", session.ErrConflict, e.ID, found[0].Kind, found[0].Author, e.Kind, e.Author)
+	}
+	return found[0], nil
 }

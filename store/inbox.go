@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tarry/agent"
 	"tarry/session"
@@ -60,8 +61,11 @@ func (s *Store) Take(ctx context.Context, row session.Session, run, eventID stri
 }
 
 func (c *conn) take(row session.Session, run, eventID string, heads []string) (*session.Record, string, error) {
-	current, err := c.current(row.WorkflowID, run)
+	_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
 	if err != nil {
+		return nil, "", err
+	}
+	if err := c.enter(at, run); err != nil {
 		return nil, "", err
 	}
 	type item struct{ id, invocation, body string }
@@ -70,7 +74,7 @@ func (c *conn) take(row session.Session, run, eventID string, heads []string) (*
 		return i, scan(&i.id, &i.invocation, &i.body)
 	}
 	items, err := collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = ?`, []any{row.WorkflowID, eventID}, scan)
-	if err == nil && len(items) == 0 && current { // a message that a replaced run took would be lost
+	if err == nil && len(items) == 0 && at.current { // a message that a replaced run took would be lost
 		items, err = collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = '' ORDER BY seq LIMIT 1`, []any{row.WorkflowID}, scan)
 	}
 	if err != nil || len(items) == 0 {
@@ -78,16 +82,14 @@ func (c *conn) take(row session.Session, run, eventID string, heads []string) (*
 	}
 	next := items[0]
 	if heads == nil {
-		if heads, err = c.tips(row.WorkflowID); err != nil {
-			return nil, "", err
-		}
+		heads = slices.Clone(at.tips)
 	}
 	e := session.NewEvent{Parents: heads, Kind: session.KindUser}
 	if err := decode(next.body, &e.Event); err != nil {
 		return nil, "", err
 	}
 	e.ID, e.InvocationID, e.Author = eventID, next.invocation, agent.UserAuthor
-	records, err := c.append(row, session.Append{Run: run, Events: []session.NewEvent{e}, Status: "running"})
+	records, err := c.appendAt(row, at, session.Append{Run: run, Events: []session.NewEvent{e}, Status: "running"})
 	if err != nil {
 		return nil, "", fmt.Errorf("append message: %w", err)
 	}

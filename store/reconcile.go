@@ -27,11 +27,7 @@ func (s *Store) Touch(ctx context.Context, row session.Session) error {
 // read.
 func (s *Store) Abandon(ctx context.Context, row session.Session, status string) error {
 	return s.tx(ctx, func(c *conn) error {
-		run, err := c.lockSession(row.WorkflowID)
-		if err != nil {
-			return err
-		}
-		now, err := c.session(row.Owner, row.ID)
+		now, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
 		if err != nil || now.Invocation != row.Invocation {
 			return err
 		}
@@ -39,12 +35,12 @@ func (s *Store) Abandon(ctx context.Context, row session.Session, status string)
 		if err != nil {
 			return err
 		}
-		add := session.Append{Run: run, Answers: map[string]string{}}
+		add := session.Append{Run: at.run, Answers: map[string]string{}}
 		for _, call := range calls {
 			e := session.Interrupted(call, uuid.NewString())
 			add.Events, add.Answers[call.ID] = append(add.Events, e), e.ID
 		}
-		if _, err := c.append(row, add); err != nil {
+		if _, err := c.appendAt(row, at, add); err != nil {
 			return err
 		}
 		return c.finish(row, session.Ending{Invocation: row.Invocation, Status: status, Closed: row.Mode == "job" || now.Closed})

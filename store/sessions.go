@@ -60,12 +60,12 @@ func (s *Store) Session(ctx context.Context, owner agent.Owner, id string) (sess
 }
 
 func (c *conn) session(owner agent.Owner, id string) (session.Session, error) {
-	return c.oneSession(`app = ? AND usr = ? AND id = ?`, owner.App, owner.User, id)
+	return c.oneSession(byOwner, owner.App, owner.User, id)
 }
 
 // ByWorkflow implements [session.Log].
 func (s *Store) ByWorkflow(ctx context.Context, workflowID string) (session.Session, error) {
-	return s.read(ctx).oneSession(`workflow_id = ?`, workflowID)
+	return s.read(ctx).oneSession(byWorkflow, workflowID)
 }
 
 func (c *conn) oneSession(where string, args ...any) (session.Session, error) {
@@ -117,46 +117,16 @@ func (s *Store) Delete(ctx context.Context, owner agent.Owner, id string) error 
 // SetStatus implements [session.Log].
 func (s *Store) SetStatus(ctx context.Context, row session.Session, run, status string) error {
 	return s.tx(ctx, func(c *conn) error {
-		if current, err := c.current(row.WorkflowID, run); err != nil || !current {
+		_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
+		if err != nil {
 			return err
 		}
-		_, err := c.exec(`UPDATE sessions SET status = ?, updated = ? WHERE workflow_id = ?`, status, c.now, row.WorkflowID)
+		if err := c.enter(at, run); err != nil || !at.current {
+			return err
+		}
+		_, err = c.exec(`UPDATE sessions SET status = ?, updated = ? WHERE workflow_id = ?`, status, c.now, row.WorkflowID)
 		return err
 	})
-}
-
-// lockedSession reads a session that no other transaction can change before this one ends. A database that lets several
-// write at once needs it wherever what is written depends on what was read. Sessions are locked before slots.
-func (c *conn) lockedSession(owner agent.Owner, id string) (session.Session, error) {
-	if _, err := c.exec(`UPDATE sessions SET run = run WHERE app = ? AND usr = ? AND id = ?`, owner.App, owner.User, id); err != nil {
-		return session.Session{}, err
-	}
-	return c.session(owner, id)
-}
-
-// lockSession locks a session like lockedSession and returns its newest run.
-func (c *conn) lockSession(workflowID string) (run string, err error) {
-	err = c.get(`UPDATE sessions SET run = run WHERE workflow_id = ? RETURNING run`, []any{workflowID}, []any{&run})
-	if missing(err) {
-		return "", session.ErrNotFound
-	}
-	return run, err
-}
-
-// current locks the session and says whether run is its newest. A run is seen for the first time when it becomes current;
-// one that was seen before and is not current has been replaced, by a reset or by continuing as new. What no run does
-// replaces none.
-func (c *conn) current(workflowID, run string) (bool, error) {
-	newest, err := c.lockSession(workflowID)
-	if err != nil || newest == run || run == "" {
-		return newest == run, err
-	}
-	fresh, err := c.exec(`INSERT INTO runs (workflow_id, run) VALUES (?, ?) ON CONFLICT (workflow_id, run) DO NOTHING`, workflowID, run)
-	if err != nil || fresh == 0 {
-		return false, err
-	}
-	_, err = c.exec(`UPDATE sessions SET run = ? WHERE workflow_id = ?`, run, workflowID)
-	return true, err
 }
 
 // Invocation implements [session.Log].

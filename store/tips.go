@@ -8,37 +8,26 @@ import (
 	"tarry/session"
 )
 
-func (c *conn) tips(workflowID string) ([]string, error) {
-	tips, _, err := c.tipsAndRun(workflowID)
-	return tips, err
-}
-
-func (c *conn) tipsAndRun(workflowID string) (tips []string, run string, err error) {
+func (c *conn) tips(workflowID string) (tips []string, err error) {
 	var body string
-	if err := c.get(`SELECT tips, tips_run FROM sessions WHERE workflow_id = ?`, []any{workflowID}, []any{&body, &run}); err != nil {
-		return nil, "", err
+	if err := c.get(`SELECT tips FROM sessions WHERE workflow_id = ?`, []any{workflowID}, []any{&body}); err != nil {
+		return nil, err
 	}
-	return tips, run, decode(body, &tips)
+	return tips, decode(body, &tips)
 }
 
-// moveTips puts r in the place of its parents.
-func (c *conn) moveTips(workflowID, run string, r *session.Record) error {
-	tips, before, err := c.tipsAndRun(workflowID)
-	if err != nil {
-		return err
-	}
+// moveTips puts r in the place of its parents. What has moved is stored by save.
+func (c *conn) moveTips(at *stand, run string, r *session.Record) error {
 	left := func(id string) bool { return !slices.Contains(r.Parents, id) }
-	if before != run && slices.ContainsFunc(tips, left) {
-		if tips, err = c.restart(workflowID, r.Parents); err != nil {
+	if at.tipsRun != run && slices.ContainsFunc(at.tips, left) {
+		var err error
+		if at.tips, err = c.restart(at.workflowID, r.Parents); err != nil {
 			return err
 		}
 	}
-	body, err := encode(append(slices.DeleteFunc(tips, func(id string) bool { return !left(id) }), r.ID))
-	if err != nil {
-		return err
-	}
-	_, err = c.exec(`UPDATE sessions SET tips = ?, tips_run = ?, updated = ? WHERE workflow_id = ?`, body, run, c.now, workflowID)
-	return err
+	at.tips = append(slices.DeleteFunc(at.tips, func(id string) bool { return !left(id) }), r.ID)
+	at.tipsRun, at.moved = run, true
+	return nil
 }
 
 // restart returns where a run stands that was reset and now appends to parents: what the replaced run said after that
