@@ -227,7 +227,7 @@ func (s *Store) CloseRequest(ctx context.Context, row session.Session, id string
 // it is cancelled now. A repeat finds what the first one did.
 func (s *Store) WithdrawRequest(ctx context.Context, row session.Session, id string) (closed bool, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		if _, err := c.lockSession(row.WorkflowID); err != nil {
+		if _, _, err := c.lockedStand(byWorkflow, row.WorkflowID); err != nil {
 			return err
 		}
 		r, err := c.locked(id)
