@@ -45,6 +45,9 @@ type Request struct {
 	Deadline time.Time
 	Created  time.Time
 	Ended    time.Time
+	// Reminders counts how often the person was reminded, Reminded is when last; zero for never.
+	Reminders int
+	Reminded  time.Time
 }
 
 // Link is the address at which the asked person answers the request, good while it is open, also when the request that it

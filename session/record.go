@@ -18,6 +18,7 @@ const (
 	KindResponse Kind = "response" // the result of a call
 	KindRequest  Kind = "request"  // a question to a person
 	KindNotice   Kind = "notice"   // how an invocation ended
+	KindReminder Kind = "reminder" // that a question is still open; nothing follows it, and no model sees it
 )
 
 func reserved(name string) bool { return name != agent.TransferToAgent && agent.Reserved(name) }

@@ -22,6 +22,7 @@ type Audit struct {
 const (
 	auditAsked     = "asked"
 	auditOpened    = "opened"
+	auditReminded  = "reminded"
 	auditRefused   = "refused"
 	auditGranted   = "granted"
 	auditDenied    = "denied"

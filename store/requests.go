@@ -14,17 +14,17 @@ var _ oauth.Store = (*Store)(nil)
 
 const isOpen = `status IN ('pending', 'exchanging')`
 
-const requestColumns = `id, app, usr, session, workflow_id, invocation, agent, call, need, status, correlator, link, deadline, created, ended`
+const requestColumns = `id, app, usr, session, workflow_id, invocation, agent, call, need, status, correlator, link, deadline, created, ended, reminders, reminded`
 
 func scanRequest(scan func(...any) error) (auth.Request, error) {
 	var r auth.Request
 	var need string
-	var deadline, created, ended int64
-	err := scan(&r.ID, &r.Owner.App, &r.Owner.User, &r.Session, &r.WorkflowID, &r.Invocation, &r.Agent, &r.Call, &need, &r.Status, &r.Correlator, &r.Leader, &deadline, &created, &ended)
+	var deadline, created, ended, reminded int64
+	err := scan(&r.ID, &r.Owner.App, &r.Owner.User, &r.Session, &r.WorkflowID, &r.Invocation, &r.Agent, &r.Call, &need, &r.Status, &r.Correlator, &r.Leader, &deadline, &created, &ended, &r.Reminders, &reminded)
 	if err != nil {
 		return r, err
 	}
-	r.Deadline, r.Created, r.Ended = at(deadline), at(created), at(ended)
+	r.Deadline, r.Created, r.Ended, r.Reminded = at(deadline), at(created), at(ended), at(reminded)
 	return r, decode(need, &r.Need)
 }
 

@@ -81,5 +81,6 @@ func (s *Store) Timeline(ctx context.Context, owner agent.Owner, id string, afte
 		return nil, err
 	}
 	view, _ := session.Ancestors(index(all), tips)
+	view = withReminders(view, all)
 	return slices.DeleteFunc(view, func(r *session.Record) bool { return r.Seq <= after }), nil
 }

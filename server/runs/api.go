@@ -38,6 +38,9 @@ type Waiting struct {
 	Scopes   []string  `json:"scopes"`
 	Since    time.Time `json:"since"`
 	Deadline time.Time `json:"deadline,omitzero"`
+	// Reminders counts how often the person was reminded, LastReminded says when last.
+	Reminders    int       `json:"reminders,omitempty"`
+	LastReminded time.Time `json:"last_reminded,omitzero"`
 	// Arguments and Hint belong to kind "confirmation", and are in the answer to status only: what would be called, and why
 	// the person is asked.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -62,6 +65,9 @@ type Login struct {
 	Created  time.Time   `json:"created"`
 	Deadline time.Time   `json:"deadline,omitzero"`
 	Ended    time.Time   `json:"ended,omitzero"`
+	// Reminders and LastReminded are those of a [Waiting].
+	Reminders    int       `json:"reminders,omitempty"`
+	LastReminded time.Time `json:"last_reminded,omitzero"`
 }
 
 // Status is a run with how its current invocation stands.

@@ -26,6 +26,7 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 			out.WaitingFor = append(out.WaitingFor, Waiting{
 				Kind: kindOf(q), Request: q.ID, Link: q.Link(h.PublicURL), Provider: provider(q), Tool: q.Need.Tool, Toolset: q.Need.Toolset,
 				Agent: q.Agent, Call: q.Call, Scopes: list(q.Need.Scopes), Since: q.Created, Deadline: q.Deadline,
+				Reminders: q.Reminders, LastReminded: q.Reminded,
 			})
 		}
 	}
@@ -124,6 +125,7 @@ func (h *Handler) logins(r *http.Request) (any, error) {
 				Request: q.ID, Status: q.Status, Link: q.Link(h.PublicURL), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
 				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: provider(q), Server: q.Need.Server,
 				Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,
+				Reminders: q.Reminders, LastReminded: q.Reminded,
 			})
 		}
 	}

@@ -46,7 +46,7 @@ func acted(ctx context.Context, log session.Log, row session.Session, r auth.Req
 		return true, nil // asked by a run that a reset has replaced
 	}
 	if r.Call == "" { // a listing leaves no event: the agent's next one follows when all its toolsets are answered
-		return slices.ContainsFunc(view[i+1:], func(e *session.Record) bool { return e.Author == r.Agent }) ||
+		return slices.ContainsFunc(view[i+1:], func(e *session.Record) bool { return e.Author == r.Agent && e.Kind != session.KindReminder }) ||
 			slices.ContainsFunc(all, func(o auth.Request) bool { return o.Status == auth.StatusPending && o.Call == "" && o.Agent == r.Agent }), nil
 	}
 	call, err := log.Call(ctx, row, r.Call)
