@@ -62,7 +62,7 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	if err != nil {
 		return out, a.failed(ctx, "build conversation", err)
 	}
-	out.request = &models.Request{Model: t.def.ModelOf(in.Agent), Agent: in.Agent, Contents: contents, Config: &genai.GenerateContentConfig{}}
+	out.request = &models.Request{Model: t.def.ModelOf(in.Agent), Agent: in.Agent, Invocation: out.invocation, Contents: contents, Config: &genai.GenerateContentConfig{}}
 	if len(node.GenerateContentConfig) > 0 {
 		if err := json.Unmarshal(node.GenerateContentConfig, out.request.Config); err != nil {
 			return out, &turnError{"generate_content_config of agent " + in.Agent + " cannot be read"}

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"context"
 	"database/sql"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,8 +11,24 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
+	"tarry/e2e/invariants"
 	"tarry/internal/demo"
 )
+
+// checkInvariants reads what the world's runs have left and what models were asked, by means of its own: see the package. It
+// runs at the end of every world.
+func (w *world) checkInvariants() {
+	w.t.Helper()
+	if _, err := os.Stat(w.Database()); err != nil {
+		return // nothing ran
+	}
+	db, err := sql.Open("sqlite", "file:"+w.Database()+"?mode=ro&_pragma=busy_timeout(10000)")
+	require.NoError(w.t, err)
+	defer db.Close()
+	log, err := invariants.Read(context.Background(), db, w.journal()) // the test's context has ended
+	require.NoError(w.t, err)
+	require.Empty(w.t, invariants.Check(log))
+}
 
 // checkAnswers: every call has exactly one response, after it (invariant I9), and no answer was stored twice (I6).
 func (w *world) checkAnswers(events []event, what string) {

@@ -79,6 +79,7 @@ func newWorld(tb testing.TB, o options) *world {
 	tb.Cleanup(func() {
 		require.NoError(tb, w.Close())
 		w.checkRaces()
+		w.checkInvariants()
 		if tb.Failed() {
 			w.dump()
 		}

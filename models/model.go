@@ -24,6 +24,8 @@ type Request struct {
 	Model string
 	// Agent is the name of the asking agent: a label for scripted models and telemetry that is never sent to a provider.
 	Agent string
+	// Invocation is the id of the run of the agents that the request belongs to: a label like Agent.
+	Invocation string
 	// Contents is the conversation, oldest first. Roles are "user" and "model".
 	Contents []*genai.Content
 	// Config holds the system instruction, the tools and the generation settings; nil means none. Its HTTPOptions are

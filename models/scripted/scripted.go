@@ -75,8 +75,9 @@ func (m *Model) answer(ctx context.Context, req *models.Request) (*models.Respon
 	}
 	step := agent.Steps[at]
 	record := Record{
-		Time: time.Now().UTC(), Model: m.script.Name, Agent: v.agent, Turn: v.turn, Answer: agent.stepID(at),
+		Time: time.Now().UTC(), Model: m.script.Name, Agent: v.agent, Turn: v.turn, Answer: agent.stepID(at), Invocation: req.Invocation,
 	}
+	record.shape(req.Contents)
 	if err := m.cfg.note(record); err != nil {
 		return nil, err
 	}
