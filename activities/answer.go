@@ -20,9 +20,11 @@ func (a *Activities) answer(ctx context.Context, t *attempt, in wire.ToolInput, 
 	if in.Answered != "" {
 		add.Acted, add.Status = in.Answered, string(wire.StateRunning)
 	}
-	if _, err := a.Log.Append(ctx, add); err != nil {
+	records, err := a.Log.Append(ctx, add)
+	if err != nil {
 		return wire.ToolResult{}, a.failed(ctx, "store result", err)
 	}
+	a.views.Add(t.row, records...)
 	return wire.ToolResult{Event: e.ID, Escalate: r.Escalate, Final: r.SkipSummarization}, nil
 }
 

@@ -149,6 +149,7 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 	if err != nil {
 		return nil, a.failed(ctx, "store model answer", err)
 	}
+	a.views.Add(t.row, records...)
 	return records[0], nil
 }
 

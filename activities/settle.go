@@ -81,7 +81,7 @@ func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.Sett
 
 func (a *Activities) settled(ctx context.Context, t *attempt, in wire.SettleInput, call session.Call) string {
 	message := settled(in.Reason, a.needType(ctx, t, in.Request))
-	if in.Reason == wire.ReasonCancelled && call.Started {
+	if in.Reason == wire.ReasonCancelled && call.MayHaveRun() {
 		message += " It is not known whether it took effect."
 	}
 	return message

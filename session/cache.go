@@ -23,30 +23,27 @@ type Views struct {
 	clock    int64
 }
 
-type cached struct {
-	mu   sync.Mutex
-	byID map[string]*Record
-	used int64
-}
+// maxGenerations bounds the queries by which one view is filled.
+const maxGenerations = 8
 
 // NewViews caches the events of the most sessions that were used last.
 func NewViews(log Log, most int) *Views {
 	return &Views{log: log, most: max(most, 1), sessions: map[string]*cached{}}
 }
 
-// View returns the ancestors of heads in order of arrival.
+// View returns the ancestors of heads in order of arrival. It is shared: callers must not change it.
 func (v *Views) View(ctx context.Context, s Session, heads []string) ([]*Record, error) {
 	c := v.session(s.WorkflowID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for {
-		view, missing := Ancestors(c.byID, heads)
+	for generation := 0; ; generation++ {
+		view, missing := c.ancestors(heads)
 		if len(missing) == 0 {
 			return view, nil
 		}
 		want := missing
-		if len(c.byID) == 0 {
-			want = nil // cold: all at once, not one query per generation
+		if len(c.byID) == 0 || generation >= maxGenerations {
+			want = nil // cold, or another process has gone on for long: all at once, not one query per generation
 		}
 		records, err := v.log.Events(ctx, s, want)
 		if err != nil {
@@ -60,6 +57,25 @@ func (v *Views) View(ctx context.Context, s Session, heads []string) ([]*Record,
 				return nil, fmt.Errorf("view of session %s: event %s: %w", s.ID, id, ErrNotFound)
 			}
 		}
+	}
+}
+
+// Add takes up what was just stored, so that it need not be read back. A session of which nothing is held stays so: its
+// next view loads all of it at once.
+func (v *Views) Add(s Session, records ...*Record) {
+	v.mu.Lock()
+	c := v.sessions[s.WorkflowID]
+	v.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.byID) == 0 {
+		return
+	}
+	for _, r := range records {
+		c.byID[r.ID] = r
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -176,4 +177,78 @@ func TestAncestors(t *testing.T) {
 	view, missing = session.Ancestors(byID, []string{"orphan", "right", "nobody"})
 	require.Len(t, view, 3)
 	require.ElementsMatch(t, []string{"lost1", "lost2", "nobody"}, missing)
+}
+
+// Whatever was asked for before, a view is the ancestors of its heads, and one that was handed out stays as it was.
+func TestViewsGrow(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		log, byID := newFakeLog(), map[string]*session.Record{}
+		const branches, events = 3, 60
+		seqs := random.Perm(events) // arrival is another order than descent
+		tips := make([][]string, branches)
+		views := session.NewViews(log, 1)
+		type handed struct{ view, copied []*session.Record }
+		var before []handed
+		for i := range events {
+			b := random.IntN(branches)
+			id := fmt.Sprint("e", i)
+			log.append("w", id, int64(seqs[i]/4*4+i%4), tips[b]...)
+			byID[id] = log.events["w"][i]
+			switch random.IntN(8) {
+			case 0: // two in a row that know nothing of each other
+				tips[b] = append(tips[b], id)
+			case 1: // a join
+				tips[b] = append([]string{id}, tips[random.IntN(branches)]...)
+			default:
+				tips[b] = []string{id}
+			}
+			heads := tips[random.IntN(branches)]
+			if random.IntN(4) == 0 {
+				heads = []string{fmt.Sprint("e", random.IntN(i+1))} // back to an earlier one
+			}
+			want, missing := session.Ancestors(byID, heads)
+			require.Empty(t, missing)
+			got, err := views.View(t.Context(), session.Session{WorkflowID: "w"}, heads)
+			require.NoError(t, err)
+			require.ElementsMatch(t, ids(want), ids(got), "seed %d, event %d", seed, i)
+			require.True(t, slices.IsSortedFunc(got, func(a, b *session.Record) int { return int(a.Seq - b.Seq) }))
+			before = append(before, handed{got, slices.Clone(got)})
+		}
+		for _, h := range before {
+			require.Equal(t, ids(h.copied), ids(h.view))
+		}
+	}
+}
+
+func ids(view []*session.Record) []string {
+	out := []string{}
+	for _, r := range view {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+func TestViewsTakeUpWhatWasStored(t *testing.T) {
+	t.Parallel()
+	log := newFakeLog()
+	views := session.NewViews(log, 1)
+	store := func(id string, seq int64, parents ...string) {
+		log.append("w", id, seq, parents...)
+		views.Add(session.Session{WorkflowID: "w"}, log.events["w"][len(log.events["w"])-1])
+	}
+	store("a", 1)
+	store("b", 2, "a")
+	require.Equal(t, []string{"a", "b"}, viewIDs(t, views, "w", "b"))
+	require.Equal(t, []string{"w: all"}, log.questions(), "of a session that is not held nothing is taken up: its view would be filled bit by bit")
+	store("c", 3, "b")
+	require.Equal(t, []string{"a", "b", "c"}, viewIDs(t, views, "w", "c"))
+	require.Empty(t, log.questions())
+
+	for i := range int64(100) { // another process goes on
+		log.append("w", fmt.Sprint("d", i), 4+i, log.events["w"][len(log.events["w"])-1].ID)
+	}
+	require.Len(t, viewIDs(t, views, "w", "d99"), 103)
+	require.LessOrEqual(t, len(log.questions()), 9)
 }

@@ -32,25 +32,34 @@ func newView(req *models.Request) *view {
 	if v.agent == "" {
 		v.agent = agentInInstruction(v.instruction)
 	}
+	spoken := -1 // where the agent's last turn is
+	for i, content := range req.Contents {
+		if content != nil && content.Role == genai.RoleModel {
+			spoken = i
+		}
+	}
 	var news strings.Builder
-	for _, content := range req.Contents {
+	for i, content := range req.Contents {
 		if content == nil {
 			continue
 		}
 		if content.Role == genai.RoleModel {
 			v.turn++
-			news.Reset()
-			v.newTools = nil
 			continue
 		}
 		if said, ok := personsText(content); ok {
 			v.userText, v.turn = said, 1
 		}
 		for _, part := range content.Parts {
+			if part != nil && part.FunctionResponse != nil {
+				v.responses = append(v.responses, part.FunctionResponse)
+			}
+			if i < spoken {
+				continue // encoding what is old takes the longer the longer the conversation is
+			}
 			switch {
 			case part == nil:
 			case part.FunctionResponse != nil:
-				v.responses = append(v.responses, part.FunctionResponse)
 				v.newTools = append(v.newTools, part.FunctionResponse.Name)
 				if encoded, err := json.Marshal(part.FunctionResponse.Response); err == nil {
 					news.Write(encoded)
