@@ -45,6 +45,7 @@ const (
 type world struct {
 	t           *testing.T
 	store       *store.Store
+	path        string // of the database
 	acts        *activities.Activities
 	row         session.Session
 	credentials tarrytest.Credentials
@@ -105,10 +106,11 @@ func newWorld(t *testing.T, root *agent.Agent, all ...tools.Tool) *world {
 
 func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...tools.Tool) *world {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "tarry.db"))
+	path := filepath.Join(t.TempDir(), "tarry.db")
+	s, err := store.Open(t.Context(), path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	w := &world{t: t, store: s, toolsets: tarrytest.Toolsets{}, log: &buffer{}}
+	w := &world{t: t, store: s, path: path, toolsets: tarrytest.Toolsets{}, log: &buffer{}}
 	def := &agent.Definition{App: "app", Root: root}
 	require.NoError(t, def.Validate())
 	require.NoError(t, s.Publish(t.Context(), def))

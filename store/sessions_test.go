@@ -443,6 +443,27 @@ func callCases() []testCase {
 			require.Len(k, open, 1)
 			require.Equal(k, "c2", open[0].ID)
 		}},
+		{"call/one that may be repeated is marked only once somebody was asked", func(k *kit) {
+			row := k.session(ann, "s")
+			_, err := k.s.Append(k.ctx, session.Append{Owner: ann, Session: "s", Run: theRun,
+				Events: []session.NewEvent{said("m", session.KindModel, theAgent, "")}, Calls: []session.Call{{ID: "c1", Invocation: inv, Event: "m", Args: []byte(`{}`), Idempotent: true}}})
+			require.NoError(k, err)
+			for range 2 {
+				call, err := k.s.Start(k.ctx, row, "c1")
+				require.NoError(k, err)
+				require.False(k, call.Started)
+				require.True(k, call.MayHaveRun())
+			}
+			k.ask(row, "c1", "req", need(ann, "read"), "m")
+			call, err := k.s.Call(k.ctx, row, "c1")
+			require.NoError(k, err)
+			require.False(k, call.MayHaveRun(), "it waits")
+			for _, started := range []bool{false, true} {
+				call, err := k.s.Start(k.ctx, row, "c1")
+				require.NoError(k, err)
+				require.Equal(k, started, call.Started)
+			}
+		}},
 		{"call/exactly one answer", func(k *kit) {
 			row := k.session(ann, "s")
 			k.calls(row, theRun, "m", nil, "c1")

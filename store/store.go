@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type Store struct {
 	db  *sql.DB
 	d   dialect
 	now func() time.Time
+	ran atomic.Int64
 }
 
 // Open connects to the database that url names (a file path, or sqlite://PATH) and brings its schema up to date.
@@ -42,6 +44,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Statements is how many statements were run since the store was opened, BEGIN and COMMIT left out.
+func (s *Store) Statements() int64 { return s.ran.Load() }
+
 // SetClock replaces the clock, for tests of deadlines. Call it before use.
 func (s *Store) SetClock(now func() time.Time) { s.now = now }
 
@@ -66,10 +71,11 @@ type conn struct {
 	q   querier
 	d   dialect
 	now int64 // one instant for the whole transaction, in microseconds
+	ran *atomic.Int64
 }
 
 func (s *Store) read(ctx context.Context) *conn {
-	return &conn{ctx: ctx, q: s.db, d: s.d, now: micros(s.now())}
+	return &conn{ctx: ctx, q: s.db, d: s.d, now: micros(s.now()), ran: &s.ran}
 }
 
 // tx runs f in a transaction; an error rolls it back.
@@ -78,7 +84,7 @@ func (s *Store) tx(ctx context.Context, f func(*conn) error) error {
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	if err := f(&conn{ctx: ctx, q: tx, d: s.d, now: micros(s.now())}); err != nil {
+	if err := f(&conn{ctx: ctx, q: tx, d: s.d, now: micros(s.now()), ran: &s.ran}); err != nil {
 		if back := tx.Rollback(); back != nil && !errors.Is(back, sql.ErrTxDone) {
 			return errors.Join(err, back)
 		}
@@ -92,6 +98,7 @@ func (s *Store) tx(ctx context.Context, f func(*conn) error) error {
 
 // exec returns the number of rows that changed.
 func (c *conn) exec(query string, args ...any) (int64, error) {
+	c.ran.Add(1)
 	result, err := c.q.ExecContext(c.ctx, c.d.rebind(query), args...)
 	if err != nil {
 		return 0, fmt.Errorf("exec: %w", err)
@@ -105,6 +112,7 @@ func (c *conn) exec(query string, args ...any) (int64, error) {
 
 // get scans one row; sql.ErrNoRows is passed on for errors.Is.
 func (c *conn) get(query string, args, dest []any) error {
+	c.ran.Add(1)
 	if err := c.q.QueryRowContext(c.ctx, c.d.rebind(query), args...).Scan(dest...); err != nil {
 		return fmt.Errorf("query row: %w", err)
 	}
@@ -113,6 +121,7 @@ func (c *conn) get(query string, args, dest []any) error {
 
 // collect runs a query and makes one value of each row.
 func collect[T any](c *conn, query string, args []any, scan func(scan func(...any) error) (T, error)) ([]T, error) {
+	c.ran.Add(1)
 	rows, err := c.q.QueryContext(c.ctx, c.d.rebind(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
