@@ -445,8 +445,10 @@ func callCases() []testCase {
 		}},
 		{"call/one that may be repeated is marked only once somebody was asked", func(k *kit) {
 			row := k.session(ann, "s")
-			_, err := k.s.Append(k.ctx, session.Append{Owner: ann, Session: "s", Run: theRun,
-				Events: []session.NewEvent{said("m", session.KindModel, theAgent, "")}, Calls: []session.Call{{ID: "c1", Invocation: inv, Event: "m", Args: []byte(`{}`), Idempotent: true}}})
+			_, err := k.s.Append(k.ctx, session.Append{
+				Owner: ann, Session: "s", Run: theRun, Events: []session.NewEvent{said("m", session.KindModel, theAgent, "")},
+				Calls: []session.Call{{ID: "c1", Invocation: inv, Event: "m", Args: []byte(`{}`), Idempotent: true}},
+			})
 			require.NoError(k, err)
 			for range 2 {
 				call, err := k.s.Start(k.ctx, row, "c1")
