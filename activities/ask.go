@@ -105,6 +105,7 @@ func (a *Activities) asking(t *attempt, q question, r auth.Request) (session.New
 	}
 	return session.NewEvent{Kind: session.KindRequest, Parents: q.parents, Event: session.Event{
 		Branch:             t.def.Branch(q.agent),
+		IsolationScope:     t.scope,
 		ID:                 t.id(wire.RoleRequest),
 		InvocationID:       r.Invocation,
 		Author:             q.agent,

@@ -19,6 +19,8 @@ type attempt struct {
 	number        int32
 	row           session.Session
 	def           *agent.Definition
+	// scope is that of the events that the attempt appends: the call that an agent behind a tool answers.
+	scope string
 }
 
 func (a *Activities) begin(ctx context.Context) (*attempt, error) {
@@ -60,10 +62,13 @@ func (t *attempt) append(events ...session.NewEvent) session.Append {
 	return session.Append{Owner: t.row.Owner, Session: t.row.ID, Run: t.run, Events: t.place(events)}
 }
 
-// place puts events into the branches of their agents.
+// place puts events into the branches of their agents, and into the scope of the attempt.
 func (t *attempt) place(events []session.NewEvent) []session.NewEvent {
 	for i := range events {
 		events[i].Branch = t.def.Branch(events[i].Author)
+		if events[i].IsolationScope == "" {
+			events[i].IsolationScope = t.scope
+		}
 	}
 	return events
 }

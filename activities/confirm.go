@@ -70,6 +70,9 @@ func (a *Activities) hold(ctx context.Context, t *attempt, in wire.ToolInput) (o
 	if call.Answer != "" || call.Started || !a.guarded(t, call) {
 		return out, false, false, nil
 	}
+	if err := a.within(ctx, t, call); err != nil {
+		return out, true, false, err
+	}
 	_, ok, err := a.approval(ctx, t, call, false)
 	if err != nil || ok {
 		return out, err != nil, false, err

@@ -25,6 +25,7 @@ func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.Lis
 	if err != nil {
 		return wire.ListResult{}, err
 	}
+	t.scope = in.Scope
 	def := t.def.Toolset(in.Toolset)
 	if def == nil {
 		return wire.ListResult{}, final("the definition has no such toolset")

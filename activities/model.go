@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/genai"
 
-	"tarry/agent"
 	"tarry/auth"
 	"tarry/models"
 	"tarry/session"
@@ -22,6 +21,7 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 	if err != nil {
 		return wire.ModelResult{}, err
 	}
+	t.scope = in.Scope
 	if record, err := a.stored(ctx, t, wire.RoleEvent); err != nil || record != nil {
 		return a.modelResult(ctx, t, record, err)
 	}
@@ -122,25 +122,12 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 	add.Events = []session.NewEvent{{Kind: session.KindModel, Parents: in.Heads, Event: e}}
 	for i, call := range e.Calls() {
 		call.ID = t.callID(wire.RoleCall + "/" + strconv.Itoa(i))
-		if agent.Reserved(call.Name) {
-			// Clients show a call of such a name as a question of ours, with whatever link the model put into it.
-			call.Name = "refused_" + call.Name
-		}
-		row := session.Call{ID: call.ID, Invocation: turn.invocation, Event: e.ID, Agent: in.Agent, Name: call.Name}
-		if call.Args == nil {
-			call.Args = map[string]any{}
-		}
-		row.Args = encode(call.Args)
-		if tool, ok := turn.tools[call.Name]; ok && tool.toolset != "" {
-			row.Toolset, row.Name, row.Idempotent = tool.toolset, tool.name, tool.declaration.Idempotent
-		} else {
-			told := map[string]any{"error": "There is no tool " + strconv.Quote(call.Name) + ". " + turn.names()}
-			if ok {
-				told = turn.output.refuse(call, len(e.Calls()) == 1)
-			}
-			answer := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID}, told)
-			row.Answer = answer.ID
-			add.Events = append(add.Events, answer)
+		row, answer := route(t, turn, &e, call)
+		if answer != nil {
+			told := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID}, answer.response)
+			told.Actions.TransferToAgent = answer.transfer
+			row.Answer = told.ID
+			add.Events = append(add.Events, told)
 		}
 		add.Calls = append(add.Calls, row)
 	}
@@ -185,13 +172,7 @@ func (a *Activities) modelResult(ctx context.Context, t *attempt, record *sessio
 		if err != nil {
 			return out, a.failed(ctx, "find call", err)
 		}
-		c := wire.Call{ID: row.ID}
-		if row.Toolset == "" {
-			c.Answer = row.Answer
-		} else {
-			c.Tool = wire.ToolActivity(row.Toolset, row.Name)[len(wire.ToolPrefix):]
-		}
-		out.Calls = append(out.Calls, c)
+		out.Calls = append(out.Calls, wireCall(row))
 	}
 	return out, nil
 }

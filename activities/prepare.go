@@ -58,9 +58,18 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 		return turn{}, a.failed(ctx, "read session", err)
 	}
 	out := turn{invocation: view[len(view)-1].InvocationID, tools: map[string]offered{}}
-	contents, err := session.Contents(view, in.Agent, t.def.Branch(in.Agent), node.IncludeContents)
+	contents, err := session.Contents(view, session.Reader{
+		Agent: in.Agent, Branch: t.def.Branch(in.Agent), Scope: in.Scope, Include: node.IncludeContents,
+	})
 	if err != nil {
 		return out, a.failed(ctx, "build conversation", err)
+	}
+	if in.Scope != "" {
+		asked, err := a.request(ctx, t, in.Scope)
+		if err != nil {
+			return out, err
+		}
+		contents = append([]*genai.Content{asked}, contents...)
 	}
 	out.request = &models.Request{Model: t.def.ModelOf(in.Agent), Agent: in.Agent, Invocation: out.invocation, Contents: contents, Config: &genai.GenerateContentConfig{}}
 	if len(node.GenerateContentConfig) > 0 {
@@ -88,6 +97,9 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	notes, err := a.offer(ctx, t, node, in.Lists, &out)
 	if err != nil {
 		return out, err
+	}
+	if note := a.offerTransfer(t.def, node, &out); note != "" {
+		notes = append(notes, note)
 	}
 	note, err := plan(node.Planner, &out)
 	if err != nil {
@@ -149,6 +161,8 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 				return nil, &turnError{fmt.Sprintf("Agent %s uses the tool %s, which is not registered with this worker.", node.Name, tool.Function)}
 			}
 			add(wire.ToolsetFunction, tool.Function, found.Declaration())
+		case tool.Agent != nil:
+			add(wire.ToolsetAgent, tool.Agent.Agent.Name, declarationOf(tool.Agent.Agent))
 		case tool.MCP != nil:
 			l, ok := listed[tool.MCP.Name]
 			switch {

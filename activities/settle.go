@@ -64,6 +64,9 @@ func (a *Activities) Settle(ctx context.Context, in wire.SettleInput) (wire.Sett
 		}
 		out.Event = call.Answer
 		if call.Answer == "" {
+			if err := a.within(ctx, t, call); err != nil {
+				return out, err
+			}
 			e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": a.settled(ctx, t, in, call)})
 			add.Events, add.Answers, out.Event = t.place([]session.NewEvent{e}), map[string]string{call.ID: e.ID}, e.ID
 		}
@@ -155,7 +158,11 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 		if call.MayHaveRun() {
 			message += " It is not known whether it took effect."
 		}
+		if err := a.within(ctx, t, call); err != nil {
+			return wire.FinishResult{}, err
+		}
 		e := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents(call), map[string]any{"error": message})
+		e.IsolationScope, t.scope = t.scope, ""
 		add.Events, add.Answers[call.ID] = append(add.Events, e), e.ID
 		heads = append(heads, e.ID)
 	}

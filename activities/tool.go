@@ -38,6 +38,9 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	if err != nil {
 		return out, false, a.failed(ctx, "start call", err)
 	}
+	if err := a.within(ctx, t, call); err != nil {
+		return out, false, err
+	}
 	if call.Answer != "" {
 		out, err = a.answered(ctx, t, call.Answer)
 		return a.listed(ctx, t, call, out), false, err

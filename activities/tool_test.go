@@ -293,7 +293,7 @@ func TestFinish(t *testing.T) {
 	out := must[wire.FinishResult](w, wire.ActivityFinish, "f", wire.FinishInput{Invocation: invocation, End: wire.EndCancelled, Heads: []string{turn.Event}})
 	view, missing := session.Ancestors(byID(w.events()), out.Heads)
 	require.Empty(t, missing)
-	contents, err := session.Contents(view, "a", "", "")
+	contents, err := session.Contents(view, session.Reader{Agent: "a"})
 	require.NoError(t, err)
 	require.Len(t, contents[2].Parts, 2)
 	require.Equal(t, "The call was cancelled.", contents[2].Parts[1].FunctionResponse.Response["error"])

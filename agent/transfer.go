@@ -34,9 +34,18 @@ func (d *Definition) Transfers() bool {
 	return false
 }
 
-// Resumes says whether the agent called name goes on with a conversation that it had the last word in: from it to the root
-// there are only LlmAgents that may hand over to the one above. Agents behind tools never do.
+// Converses says whether the conversation can be the named agent's: between it and the root there are only LlmAgents.
+func (d *Definition) Converses(name string) bool {
+	return d.climbs(name, func(*Agent) bool { return true })
+}
+
+// Resumes says whether the agent called name goes on with a conversation that it had the last word in: it converses, and
+// every agent from it to the root may hand over to the one above.
 func (d *Definition) Resumes(name string) bool {
+	return d.climbs(name, func(a *Agent) bool { return !a.DisallowTransferToParent })
+}
+
+func (d *Definition) climbs(name string, may func(*Agent) bool) bool {
 	for {
 		a, parent := d.place(name)
 		switch {
@@ -44,7 +53,7 @@ func (d *Definition) Resumes(name string) bool {
 			return false
 		case parent == nil:
 			return a == d.Root
-		case a.DisallowTransferToParent:
+		case !may(a):
 			return false
 		}
 		name = parent.Name

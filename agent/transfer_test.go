@@ -49,6 +49,7 @@ func TestResumes(t *testing.T) {
 		"expert": false, "assistant": false, "user": false,
 	} {
 		require.Equal(t, want, d.Resumes(name), name)
+		require.Equal(t, want || name == "alone", d.Converses(name), name)
 	}
 }
 

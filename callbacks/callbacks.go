@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"google.golang.org/genai"
+
 	"tarry/agent"
 	"tarry/models"
 	"tarry/tools"
@@ -13,9 +15,13 @@ import (
 
 // The kinds of callbacks. Those of a list run in its order, and the first result that is not nil wins: the others do not
 // run. A callback may run again when an attempt was cut off, so it should be idempotent; once the event of a call is
-// stored, none of them runs for it again. An error (or a panic) ends the invocation for a model call, and is answered to
+// stored, none of them runs for it again. An error (or a panic) ends the invocation for an agent or a model call, and is answered to
 // the model, without its text, for a tool call. Callbacks are called from many goroutines.
 type (
+	// BeforeAgent may answer in the agent's place: then the agent does not run, and neither does AfterAgent.
+	BeforeAgent func(ctx context.Context, c *Context) (*genai.Content, error)
+	// AfterAgent may say something more once the agent has run.
+	AfterAgent func(ctx context.Context, c *Context) (*genai.Content, error)
 	// BeforeModel may change the request, or answer in the model's place: then neither the model nor AfterModel runs.
 	BeforeModel func(ctx context.Context, c *Context, req *models.Request) (*models.Response, error)
 	// AfterModel may replace a response, also one of OnModelError.
@@ -34,6 +40,8 @@ type (
 // Set holds an application's callbacks by the names that agents use. It must not change once a worker has it. The zero
 // value holds none.
 type Set struct {
+	BeforeAgent  map[string]BeforeAgent
+	AfterAgent   map[string]AfterAgent
 	BeforeModel  map[string]BeforeModel
 	AfterModel   map[string]AfterModel
 	OnModelError map[string]OnModelError
@@ -45,6 +53,10 @@ type Set struct {
 // Names lists what is registered for a point, sorted.
 func (s Set) Names(p agent.CallbackPoint) []string {
 	switch p {
+	case agent.BeforeAgent:
+		return slices.Sorted(maps.Keys(s.BeforeAgent))
+	case agent.AfterAgent:
+		return slices.Sorted(maps.Keys(s.AfterAgent))
 	case agent.BeforeModel:
 		return slices.Sorted(maps.Keys(s.BeforeModel))
 	case agent.AfterModel:

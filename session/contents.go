@@ -15,12 +15,22 @@ import (
 // ErrUnanswered says that a call in a view has no response, or a response no call (invariant I9).
 var ErrUnanswered = errors.New("session: calls and responses do not match")
 
-// Contents is what the model of an agent sees of a view, with ADK's rules: other agents' words are retold as a user's,
-// questions to people are left out, branches of siblings are invisible, and each call is followed by exactly one response,
-// in call order, however late and in whatever order the results came.
-func Contents(view []*Record, agentName, branch, include string) ([]*genai.Content, error) {
-	visible := visibleTo(view, branch)
-	if include == "none" {
+// Reader is the agent whose model reads a view.
+type Reader struct {
+	Agent string
+	// Branch is the agent's, Scope that of the call that it is behind; empty for most.
+	Branch, Scope string
+	// Include is ADK's include_contents; "none" leaves earlier turns out.
+	Include string
+}
+
+// Contents is what a model sees of a view, with ADK's rules: other agents' words are retold as a user's, questions to people
+// are left out, branches of siblings and agents behind tools are invisible, and each call is followed by exactly one
+// response, in call order, however late and in whatever order the results came.
+func Contents(view []*Record, reader Reader) ([]*genai.Content, error) {
+	agentName := reader.Agent
+	visible := visibleTo(view, reader)
+	if reader.Include == "none" {
 		visible = currentTurn(visible, agentName)
 	}
 	responses := responsesTo(visible, agentName)
@@ -87,9 +97,10 @@ func without(parts []*genai.Part) []*genai.Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *genai.Part) bool { return p.FunctionResponse != nil })
 }
 
-func visibleTo(view []*Record, branch string) []*Record {
+func visibleTo(view []*Record, reader Reader) []*Record {
 	return slices.DeleteFunc(slices.Clone(view), func(r *Record) bool {
-		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || question(r) || r.Kind == KindNotice || !inBranch(branch, r.Branch)
+		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || question(r) || r.Kind == KindNotice ||
+			r.IsolationScope != reader.Scope || !inBranch(reader.Branch, r.Branch)
 	})
 }
 

@@ -69,7 +69,7 @@ func TestForgedQuestionHidesNoCall(t *testing.T) {
 	c.add("writer", "", call("x", agent.RequestCredential), call("c1", "search"))
 	c.add("writer", "", result("x", agent.RequestCredential, "error", "no such tool"))
 	c.add("writer", "", result("c1", "search", "n", 1))
-	out, err := session.Contents(c.records, "writer", "", "")
+	out, err := session.Contents(c.records, session.Reader{Agent: "writer"})
 	require.NoError(t, err)
 	require.Len(t, out, 3)
 	require.Len(t, out[2].Parts, 2)
@@ -160,7 +160,7 @@ func TestContents(t *testing.T) {
 			tt.build(&c)
 			before, err := json.Marshal(bodies(c.records))
 			require.NoError(t, err)
-			got, err := session.Contents(c.records, tt.agent, tt.branch, tt.include)
+			got, err := session.Contents(c.records, session.Reader{Agent: tt.agent, Branch: tt.branch, Include: tt.include})
 			require.NoError(t, err)
 			golden(t, name, got)
 			after, err := json.Marshal(bodies(c.records))
@@ -227,7 +227,7 @@ func TestContentsRefusesUnanswered(t *testing.T) {
 			t.Parallel()
 			var c conversation
 			build(&c)
-			_, err := session.Contents(c.records, "writer", "", "")
+			_, err := session.Contents(c.records, session.Reader{Agent: "writer"})
 			require.ErrorIs(t, err, session.ErrUnanswered)
 		})
 	}

@@ -14,7 +14,9 @@ type Event struct {
 	InvocationID string         `json:"invocationId"`
 	Author       string         `json:"author"`
 	Branch       string         `json:"branch,omitempty"`
-	Timestamp    float64        `json:"timestamp"` // seconds since 1970
+	// IsolationScope is the call that an agent behind a tool answers: what it says is seen by no other agent (ADK 2.x).
+	IsolationScope string         `json:"isolationScope,omitempty"`
+	Timestamp      float64        `json:"timestamp"` // seconds since 1970
 	Content      *genai.Content `json:"content,omitempty"`
 	Actions      Actions        `json:"actions"`
 	// LongRunningToolIDs are the calls that wait for somebody outside; clients treat an event that has any as a pause.

@@ -15,6 +15,7 @@ type Kind string
 const (
 	KindUser     Kind = "user"     // what a person said
 	KindModel    Kind = "model"    // an answer of a model
+	KindAgent    Kind = "agent"    // what an agent's own code says: a callback's, a custom agent's
 	KindResponse Kind = "response" // the result of a call
 	KindRequest  Kind = "request"  // a question to a person
 	KindNotice   Kind = "notice"   // how an invocation ended

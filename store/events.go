@@ -84,7 +84,7 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 			return nil, err
 		}
 		out = append(out, r)
-		if !fresh && e.Kind == session.KindModel {
+		if !fresh && (e.Kind == session.KindModel || e.Kind == session.KindAgent) {
 			// Another attempt has answered, perhaps otherwise: what hangs on this one's answer must not hang on that one's.
 			return out, c.save(at, "")
 		}
@@ -121,7 +121,7 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 
 // goesOn refuses the answer of a model to an invocation that has ended: its calls would never get a response.
 func (c *conn) goesOn(e session.NewEvent) error {
-	if e.Kind != session.KindModel {
+	if e.Kind != session.KindModel && e.Kind != session.KindAgent {
 		return nil
 	}
 	var ended int64

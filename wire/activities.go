@@ -142,6 +142,39 @@ type SettleResult struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
+// ReturnInput is the input of [ActivityReturn].
+type ReturnInput struct {
+	Call string `json:"call"`
+	// Heads are what the agent said last.
+	Heads []string `json:"heads"`
+}
+
+// ReturnResult is its result.
+type ReturnResult struct {
+	Event string `json:"event"`
+	// Final says that no model call of the caller follows (ADK's skip_summarization).
+	Final bool `json:"final,omitempty"`
+}
+
+// CallbackInput is the input of [ActivityCallback].
+type CallbackInput struct {
+	Agent string `json:"agent"`
+	// After says that the agent has run; otherwise it is to begin.
+	After bool     `json:"after,omitempty"`
+	Heads []string `json:"heads"`
+	Scope string   `json:"scope,omitempty"`
+}
+
+// CallbackResult is its result.
+type CallbackResult struct {
+	// Event is what the callbacks said or set; empty when they did neither.
+	Event string `json:"event,omitempty"`
+	// Said says that they have answered in the agent's place.
+	Said bool `json:"said,omitempty"`
+	// Failed says that the event holds an error and the invocation cannot go on.
+	Failed bool `json:"failed,omitempty"`
+}
+
 // MirrorInput is the input of [ActivityMirror].
 type MirrorInput struct {
 	State State `json:"state"`

@@ -16,6 +16,16 @@ const (
 	ActivityListTools = "tarry.list_tools"
 	// ActivityCallModel makes one model call.
 	ActivityCallModel = "tarry.call_model"
+	// ActivityCallback runs the callbacks around an agent.
+	ActivityCallback = "tarry.agent_callback"
+	// ActivityEmit (local) stores what a custom agent says.
+	ActivityEmit = "tarry.emit"
+	// ActivityOpen (local) makes a tool call on behalf of a custom agent.
+	ActivityOpen = "tarry.open"
+	// ActivityRead (local) reads state, or the response of a call, for a custom agent.
+	ActivityRead = "tarry.read"
+	// ActivityReturn (local) answers the call of an agent that has run.
+	ActivityReturn = "tarry.return"
 	// ActivityClose closes a request at its deadline.
 	ActivityClose = "tarry.close"
 	// ActivitySettle (local) answers a call that will not run again: denied, expired, failed, cancelled.

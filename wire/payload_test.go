@@ -26,7 +26,9 @@ var update = flag.Bool("update", false, "add what is new to testdata/v1; what is
 // what a run wrote years ago is read by today's types.
 func payloads() map[string]any {
 	return map[string]any{
-		"session_input": &wire.SessionInput{}, "take_input": &wire.TakeInput{}, "take_result": &wire.TakeResult{},
+		"session_input": &wire.SessionInput{}, "take_input": &wire.TakeInput{}, "emit_input": &wire.EmitInput{}, "emit_result": &wire.EmitResult{}, "open_input": &wire.OpenInput{}, "open_result": &wire.OpenResult{},
+		"read_input": &wire.ReadInput{}, "read_result": &wire.ReadResult{}, "return_input": &wire.ReturnInput{}, "return_result": &wire.ReturnResult{},
+		"callback_input": &wire.CallbackInput{}, "callback_result": &wire.CallbackResult{}, "take_result": &wire.TakeResult{},
 		"list_input": &wire.ListInput{}, "list_result": &wire.ListResult{}, "model_input": &wire.ModelInput{}, "model_result": &wire.ModelResult{},
 		"tool_input": &wire.ToolInput{}, "tool_result": &wire.ToolResult{}, "close_input": &wire.CloseInput{}, "close_result": &wire.CloseResult{},
 		"settle_input": &wire.SettleInput{}, "settle_result": &wire.SettleResult{}, "mirror_input": &wire.MirrorInput{},
@@ -239,6 +241,10 @@ func fill(v reflect.Value, n *int, depth int) {
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
 	case reflect.Map:
+		if v.Type() == reflect.TypeFor[map[string]json.RawMessage]() {
+			v.Set(reflect.ValueOf(map[string]json.RawMessage{fmt.Sprint("key ", *n): json.RawMessage(`"value"`)}))
+			return
+		}
 		v.Set(reflect.ValueOf(map[string]string{fmt.Sprint("key ", *n): fmt.Sprint("value ", *n)}))
 	default:
 		panic("no value for " + v.Type().String())

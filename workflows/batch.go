@@ -18,7 +18,10 @@ const maxAsked = 3
 // several approvals.
 const maxInputs = 10
 
-type batchResult struct{ escalate, final bool }
+type batchResult struct {
+	escalate, final bool
+	transfer        string
+}
 
 // batch runs the calls of one model answer side by side. A call that waits holds up nothing but the next model call.
 // Afterwards the heads are all responses, in call order.
@@ -33,9 +36,9 @@ func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.F
 			continue
 		}
 		group.Add(1)
-		workflow.GoNamed(ctx, o.Tool, func(ctx workflow.Context) {
+		workflow.GoNamed(ctx, o.Tool+o.Agent, func(ctx workflow.Context) {
 			defer group.Done()
-			errs[i] = s.stoppable(ctx, n, o)
+			errs[i] = s.stoppable(ctx, t, n, o)
 			s.leave(ctx)
 		})
 	}
@@ -50,7 +53,11 @@ func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.F
 	for i := range f.Calls {
 		o := &f.Calls[i]
 		if errs[i] != nil {
+			heads = append(heads, o.Heads...) // what the agent behind it has said stays
 			continue
+		}
+		if o.Transfer != "" { // the last one counts, as in ADK
+			result.transfer = o.Transfer
 		}
 		heads = append(heads, o.Event)
 		result.escalate = result.escalate || o.Escalate
@@ -63,7 +70,10 @@ func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.F
 }
 
 // call runs one tool call to its response: run, wait for a person if it asks for one, run again with the same call id.
-func (s *session) call(ctx workflow.Context, n agent.Node, o *wire.OpenCall) error {
+func (s *session) call(ctx workflow.Context, t *thread, n agent.Node, o *wire.OpenCall) error {
+	if o.Agent != "" {
+		return s.callAgent(ctx, t, n, o)
+	}
 	in := wire.ToolInput{Call: o.ID}
 	for {
 		if o.Request == "" {

@@ -13,6 +13,7 @@ type branches struct {
 	waiting int // that wait
 	inputs  int // that wait for what a server wants besides a login
 	confirm int // that wait for an approval
+	asleep  int // that wait for a time
 }
 
 // fork replaces the calling thread by n.

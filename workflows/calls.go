@@ -18,6 +18,7 @@ const (
 	modelTimeout     = 15 * time.Minute
 	toolTimeout      = time.Hour
 	listTimeout      = 2 * time.Minute
+	callbackTimeout  = 15 * time.Minute
 )
 
 // activityCtx sets what all activities of a session share.
@@ -89,6 +90,12 @@ func callClose(ctx workflow.Context, in wire.CloseInput) (out wire.CloseResult, 
 	return out, err
 }
 
+func callCallback(ctx workflow.Context, in wire.CallbackInput) (out wire.CallbackResult, err error) {
+	ctx = withOptions(ctx, callbackTimeout, 20, in.Agent)
+	err = execute(ctx, wire.ActivityCallback, in, &out)
+	return out, err
+}
+
 // Local activities write one event of history each.
 func withLocal(ctx workflow.Context) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
@@ -100,6 +107,30 @@ func withLocal(ctx workflow.Context) workflow.Context {
 func callSettle(ctx workflow.Context, in wire.SettleInput) (out wire.SettleResult, err error) {
 	ctx = withLocal(ctx)
 	err = workflow.ExecuteLocalActivity(ctx, wire.ActivitySettle, in).Get(ctx, &out)
+	return out, err
+}
+
+func callReturn(ctx workflow.Context, in wire.ReturnInput) (out wire.ReturnResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityReturn, in).Get(ctx, &out)
+	return out, err
+}
+
+func callEmit(ctx workflow.Context, in wire.EmitInput) (out wire.EmitResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityEmit, in).Get(ctx, &out)
+	return out, err
+}
+
+func callOpen(ctx workflow.Context, in wire.OpenInput) (out wire.OpenResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityOpen, in).Get(ctx, &out)
+	return out, err
+}
+
+func callRead(ctx workflow.Context, in wire.ReadInput) (out wire.ReadResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityRead, in).Get(ctx, &out)
 	return out, err
 }
 

@@ -8,23 +8,23 @@ import (
 )
 
 // llm runs one LlmAgent: list its toolsets once per invocation, call the model, run what it calls, and again, until it
-// answers without a call. Between two model calls lies the turn boundary at which a run may continue as new.
-func (s *session) llm(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (escalate bool, err error) {
+// answers without a call or hands the conversation over; next is the agent that it hands it to. Between two model calls lies the turn boundary at which a run may continue as new.
+func (s *session) llm(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (escalate bool, next string, err error) {
 	s.agent = n.Name
 	for {
 		if len(f.Calls) == 0 {
 			final, err := s.turn(ctx, t, n, f)
 			if err != nil || final {
-				return false, err
+				return false, "", err
 			}
 		}
 		done, err := s.batch(ctx, t, n, f)
 		if err != nil {
-			return false, err
+			return false, "", err
 		}
 		f.Calls = nil
-		if done.escalate || done.final {
-			return done.escalate, nil
+		if done.escalate || done.final || done.transfer != "" {
+			return done.escalate, done.transfer, nil
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (s *session) turn(ctx workflow.Context, t *thread, n agent.Node, f *wire.Fr
 	if err := s.spend(); err != nil {
 		return false, err
 	}
-	turn, err := callModel(s.activityCtx(ctx), wire.ModelInput{Agent: n.Name, Heads: t.heads, Lists: lists})
+	turn, err := callModel(s.activityCtx(ctx), wire.ModelInput{Agent: n.Name, Heads: t.heads, Lists: lists, Scope: t.scope})
 	if err != nil {
 		return false, err
 	}
@@ -92,7 +92,7 @@ func (s *session) lists(ctx workflow.Context, t *thread, n agent.Node) ([]string
 }
 
 func (s *session) list(ctx workflow.Context, t *thread, n agent.Node, toolset string) (string, error) {
-	in := wire.ListInput{Agent: n.Name, Toolset: toolset, Heads: t.heads}
+	in := wire.ListInput{Agent: n.Name, Toolset: toolset, Heads: t.heads, Scope: t.scope}
 	for asked := 0; ; asked++ {
 		out, err := callList(s.activityCtx(ctx), in)
 		if err != nil {

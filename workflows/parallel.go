@@ -34,7 +34,7 @@ func (s *session) parallel(ctx workflow.Context, t *thread, n agent.Node, f *wir
 		group.Add(1)
 		workflow.GoNamed(work, child.Name, func(ctx workflow.Context) {
 			defer group.Done()
-			own := &thread{heads: b.Heads}
+			own := &thread{heads: b.Heads, scope: t.scope}
 			b.Escalate, errs[i] = s.agentRun(ctx, own, child, &b.Frame)
 			b.Heads, b.Done = own.heads, errs[i] == nil
 			if b.Done {

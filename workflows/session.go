@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"tarry/agent"
 	"tarry/wire"
 )
 
@@ -128,7 +127,7 @@ func (s *session) next(ctx workflow.Context) error {
 		}
 		s.taken(took.Inbox)
 		s.carry.Heads = []string{took.Event}
-		s.carry.Invocation = &wire.Invocation{ID: took.Invocation}
+		s.carry.Invocation = &wire.Invocation{ID: took.Invocation, Frame: wire.Frame{Agent: took.Agent}}
 		return nil
 	}
 }
@@ -211,19 +210,3 @@ func ending(err error) string {
 type endError struct{ end string }
 
 func (e *endError) Error() string { return "invocation ends: " + e.end }
-
-// agentRun dispatches on the agent's kind. escalate says that a tool asked the enclosing loop to stop.
-func (s *session) agentRun(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (escalate bool, err error) {
-	switch n.Kind {
-	case agent.KindLoop:
-		return s.loop(ctx, t, n, f)
-	case agent.KindSequential:
-		return s.sequence(ctx, t, n, f)
-	case agent.KindLLM:
-		return s.llm(ctx, t, n, f)
-	case agent.KindParallel:
-		return s.parallel(ctx, t, n, f)
-	default:
-		return false, temporal.NewNonRetryableApplicationError("plan has an agent of a kind that this worker does not know: "+string(n.Kind), wire.ErrorFinal, nil)
-	}
-}

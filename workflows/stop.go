@@ -16,7 +16,7 @@ type enclosing struct{}
 
 // stoppable runs a call in a context of its own, which a person may cancel, and then answers it, so that the model goes on
 // with the other results. What a call runs behind it (AgentTool) is cancelled and answered with it.
-func (s *session) stoppable(ctx workflow.Context, n agent.Node, o *wire.OpenCall) error {
+func (s *session) stoppable(ctx workflow.Context, t *thread, n agent.Node, o *wire.OpenCall) error {
 	outer, _ := ctx.Value(enclosing{}).([]string)
 	calls := append(slices.Clone(outer), o.ID)
 	own, stop := workflow.WithCancel(workflow.WithValue(ctx, enclosing{}, calls))
@@ -26,7 +26,7 @@ func (s *session) stoppable(ctx workflow.Context, n agent.Node, o *wire.OpenCall
 	if s.stopped(o.ID) {
 		stop()
 	}
-	err := s.call(own, n, o)
+	err := s.call(own, t, n, o)
 	if !temporal.IsCanceledError(err) || s.cancels(s.carry.Invocation) || !slices.ContainsFunc(calls, s.stopped) {
 		return err
 	}

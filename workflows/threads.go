@@ -7,6 +7,8 @@ type thread struct {
 	heads []string
 	// root is the session's own heads, for the thread that is the invocation's first.
 	root *wire.Carry
+	// scope is the call that the thread answers, for an agent behind a tool.
+	scope string
 }
 
 func (s *session) rootThread() *thread { return &thread{heads: s.carry.Heads, root: &s.carry} }

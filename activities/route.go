@@ -1,0 +1,76 @@
+package activities
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"google.golang.org/genai"
+
+	"tarry/agent"
+	"tarry/session"
+	"tarry/wire"
+)
+
+// told answers a call at once, without running anything.
+type told struct {
+	response map[string]any
+	transfer string
+}
+
+// route says where one call of a model's answer goes: to a tool, to an agent, or nowhere, for which it is told why.
+func route(t *attempt, turn turn, e *session.Event, call *genai.FunctionCall) (session.Call, *told) {
+	if agent.Reserved(call.Name) && (call.Name != agent.TransferToAgent || turn.tools[call.Name].toolset == "") {
+		// Clients show a call of such a name as a question of ours, with whatever link the model put into it.
+		call.Name = "refused_" + call.Name
+	}
+	row := session.Call{ID: call.ID, Invocation: turn.invocation, Event: e.ID, Agent: e.Author, Name: call.Name}
+	if call.Args == nil {
+		call.Args = map[string]any{}
+	}
+	row.Args = encode(call.Args)
+	tool, ok := turn.tools[call.Name]
+	switch {
+	case !ok:
+		return row, &told{response: map[string]any{"error": "There is no tool " + strconv.Quote(call.Name) + ". " + turn.names()}}
+	case tool.toolset == "":
+		return row, &told{response: turn.output.refuse(call, len(e.Calls()) == 1)}
+	case tool.toolset == toolsetTransfer:
+		answer := transfer(t.def, e.Author, call)
+		if answer.transfer != "" {
+			row.Toolset = toolsetTransfer
+		}
+		return row, answer
+	case tool.toolset == wire.ToolsetAgent:
+		if err := checkRequest(t.def.Find(tool.name), call.Args); err != nil {
+			return row, &told{response: map[string]any{"error": err.Error()}}
+		}
+	}
+	row.Toolset, row.Name, row.Idempotent = tool.toolset, tool.name, tool.declaration.Idempotent
+	return row, nil
+}
+
+// wireCall is what a workflow needs to know of a call.
+func wireCall(row session.Call) wire.Call {
+	c := wire.Call{ID: row.ID}
+	switch row.Toolset {
+	case "":
+		c.Answer = row.Answer
+	case toolsetTransfer:
+		c.Answer, c.Transfer = row.Answer, target(row.Args)
+	case wire.ToolsetAgent:
+		c.Agent = row.Name
+	default:
+		c.Tool = wire.ToolActivity(row.Toolset, row.Name)[len(wire.ToolPrefix):]
+	}
+	return c
+}
+
+func target(args json.RawMessage) string {
+	var a struct {
+		AgentName string `json:"agent_name"`
+	}
+	if json.Unmarshal(args, &a) != nil {
+		return ""
+	}
+	return a.AgentName
+}

@@ -1,0 +1,33 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"tarry/agent"
+	"tarry/wire"
+)
+
+// callAgent runs the agent behind a call to its end. It works in a thread of its own that begins at the call, so what it waits
+// for is a wait like any other; its last words are the call's response.
+func (s *session) callAgent(ctx workflow.Context, t *thread, n agent.Node, o *wire.OpenCall) error {
+	called, err := s.node(o.Agent)
+	if err != nil {
+		return err
+	}
+	if o.Sub == nil {
+		o.Sub, o.Heads = &wire.Frame{}, t.heads
+	}
+	own := &thread{heads: o.Heads, scope: o.ID}
+	_, err = s.agentRun(ctx, own, called, o.Sub)
+	o.Heads = own.heads
+	if err != nil {
+		return err
+	}
+	out, err := callReturn(ctx, wire.ReturnInput{Call: o.ID, Heads: o.Heads})
+	if err != nil {
+		return err
+	}
+	s.agent = n.Name
+	o.Event, o.Final, o.Sub, o.Heads = out.Event, out.Final, nil, nil
+	return nil
+}
