@@ -59,7 +59,7 @@ func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.F
 		if o.Transfer != "" { // the last one counts, as in ADK
 			result.transfer = o.Transfer
 		}
-		heads = append(heads, o.Event)
+		heads = append(append(heads, o.Event), o.Heads...) // of an agent whose call was cancelled
 		result.escalate = result.escalate || o.Escalate
 		result.final = result.final || o.Final // one is enough, as in ADK
 	}
