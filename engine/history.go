@@ -2,21 +2,24 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// History returns the history of the newest run of a workflow as JSON, in the form that the SDK's replayer, the Temporal
-// CLI and package replay read.
-func (e *Engine) History(ctx context.Context, workflowID string) ([]byte, error) {
+// History returns the history of a run as JSON, in the form that the SDK's replayer, the Temporal CLI and package replay
+// read. An empty run id means the newest run of the workflow.
+func (e *Engine) History(ctx context.Context, workflowID, runID string) ([]byte, error) {
 	var h historypb.History
-	events := e.Client.GetWorkflowHistory(ctx, workflowID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := e.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if gone(err) {
+		var invalid *serviceerror.InvalidArgument
+		if gone(err) || runID != "" && errors.As(err, &invalid) { // Temporal calls a run id invalid that is no UUID
 			return nil, fmt.Errorf("read history: %w", ErrGone)
 		}
 		if err != nil {

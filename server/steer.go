@@ -122,8 +122,8 @@ func (t steering) CancelCall(ctx context.Context, row session.Session, call stri
 }
 
 // History implements runs.Histories.
-func (t steering) History(ctx context.Context, workflowID string) ([]byte, error) {
-	body, err := t.s.Engine.History(ctx, workflowID)
+func (t steering) History(ctx context.Context, workflowID, runID string) ([]byte, error) {
+	body, err := t.s.Engine.History(ctx, workflowID, runID)
 	if errors.Is(err, engine.ErrGone) {
 		return nil, session.ErrNotFound
 	}

@@ -222,7 +222,12 @@ func (c *client) confirm(ctx context.Context, app, session, request string, conf
 	return out, err
 }
 
-func (c *client) history(ctx context.Context, app, session string) (out json.RawMessage, err error) {
-	err = c.call(ctx, http.MethodGet, c.session(app, session, "/history"), nil, nil, &out)
+// history is that of a run; without, of the latest.
+func (c *client) history(ctx context.Context, app, session, run string) (out json.RawMessage, err error) {
+	query := url.Values{}
+	if run != "" {
+		query.Set("run", run)
+	}
+	err = c.call(ctx, http.MethodGet, c.session(app, session, "/history"), query, nil, &out)
 	return out, err
 }

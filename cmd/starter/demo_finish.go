@@ -55,7 +55,7 @@ func (s *stage) finish(ctx context.Context) error {
 // closedHistory waits for the workflow's last event: the store knows of the end a moment before Temporal does.
 func (s *stage) closedHistory(ctx context.Context) (body []byte, err error) {
 	err = until(ctx, patience, "the workflow ends", func() (bool, error) {
-		body, err = s.api.history(ctx, s.target.app, s.target.session)
+		body, err = s.api.history(ctx, s.target.app, s.target.session, "")
 		if err != nil {
 			return false, err
 		}

@@ -24,6 +24,8 @@ type fakeServer struct {
 	// streams are what the event stream sends, connection by connection; the last is sent again. A stream that does not
 	// end in "END" is cut off; one that ends in "HANG" stays open.
 	streams []string
+	// histories are those of runs of sessions: "SESSION RUN", or "SESSION " for the latest.
+	histories map[string][]byte
 	// fail is the status of every answer.
 	fail int
 
@@ -73,7 +75,10 @@ func newFake(t *testing.T) *fakeServer {
 	answer("POST "+one+"/confirmations/{request}", 200, func(r *http.Request) (any, bool) {
 		return runs.Decided{Request: r.PathValue("request"), Status: "granted"}, true
 	})
-	answer("GET "+one+"/history", 200, func(*http.Request) (any, bool) { return map[string]any{"events": []any{}}, true })
+	answer("GET "+one+"/history", 200, func(r *http.Request) (any, bool) {
+		body, ok := f.histories[r.PathValue("session")+" "+r.URL.Query().Get("run")]
+		return json.RawMessage(body), ok
+	})
 	mux.HandleFunc("GET "+one+"/events", f.events)
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Close)

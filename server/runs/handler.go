@@ -38,8 +38,8 @@ type Canceller interface {
 
 // Histories fetches Temporal histories.
 type Histories interface {
-	// History returns the history of a workflow's latest run as JSON, or [session.ErrNotFound].
-	History(ctx context.Context, workflowID string) ([]byte, error)
+	// History returns the history of a run as JSON, or [session.ErrNotFound]. An empty run id means the workflow's latest run.
+	History(ctx context.Context, workflowID, runID string) ([]byte, error)
 }
 
 // Handler serves the API. All fields without a stated default must be set.

@@ -104,15 +104,19 @@ func (h *Handler) cancelCall(r *http.Request) (any, error) {
 	return map[string]string{"session": row.ID, "call": id}, nil
 }
 
-// history answers the Temporal history as it is: ids, names and counts, no content.
+// history answers the Temporal history as it is: ids, names and counts, no content. The query's run is the id of a run of the
+// session, as the history of the run after it names it; without, it is the latest.
 func (h *Handler) history(w http.ResponseWriter, r *http.Request) {
 	row, err := h.session(r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	body, err := h.Histories.History(r.Context(), row.WorkflowID)
+	body, err := h.Histories.History(r.Context(), row.WorkflowID, r.URL.Query().Get("run"))
 	switch {
+	case errors.Is(err, session.ErrNotFound) && r.URL.Query().Get("run") != "":
+		h.fail(w, r, refuse(http.StatusNotFound, "session %s has no run %s, or its history is past its retention", row.ID, r.URL.Query().Get("run")))
+		return
 	case errors.Is(err, session.ErrNotFound):
 		h.fail(w, r, refuse(http.StatusNotFound, "session %s has no workflow: nothing was sent to it yet, or its history is past its retention", row.ID))
 		return
@@ -123,7 +127,7 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if _, err := w.Write(body); err != nil {
+	if _, err := w.Write(body); err != nil { //nolint:gosec // it is Temporal's JSON, and no browser takes it for anything else
 		h.Logger.DebugContext(r.Context(), "client went away", "err", err)
 	}
 }

@@ -65,11 +65,11 @@ func (e engine) CancelCall(_ context.Context, s session.Session, call string) er
 	return nil
 }
 
-func (engine) History(_ context.Context, workflowID string) ([]byte, error) {
-	if strings.HasSuffix(workflowID, "/new") {
+func (engine) History(_ context.Context, workflowID, runID string) ([]byte, error) {
+	if strings.HasSuffix(workflowID, "/new") || runID == "gone" {
 		return nil, session.ErrNotFound
 	}
-	return []byte(`{"events":["` + workflowID + `"]}`), nil
+	return []byte(`{"events":["` + workflowID + runID + `"]}`), nil
 }
 
 func setup(t *testing.T) *bundle {
@@ -304,6 +304,11 @@ func TestCancelAndHistory(t *testing.T) {
 
 	_, body = b.do(http.MethodGet, one+"/history", "")
 	require.JSONEq(t, `{"events":["tarry/tickets/ann/s1"]}`, body)
+	_, body = b.do(http.MethodGet, one+"/history?run=-run-1", "")
+	require.JSONEq(t, `{"events":["tarry/tickets/ann/s1-run-1"]}`, body)
+	status, body = b.do(http.MethodGet, one+"/history?run=gone", "")
+	require.Equal(t, http.StatusNotFound, status)
+	require.Contains(t, body, "session s1 has no run gone")
 }
 
 // feed reads an event stream frame by frame.
