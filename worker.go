@@ -63,7 +63,7 @@ func (w *Worker) build(app App, c Config, functions *tools.Registry) error {
 	if err != nil {
 		return err
 	}
-	builtins, err := tools.NewRegistry(builtin.ExitLoop())
+	builtins, err := tools.NewRegistry(builtin.ExitLoop(), builtin.RequestInput())
 	if err != nil {
 		return fmt.Errorf("register built-in tools: %w", err)
 	}

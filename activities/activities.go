@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -38,16 +39,23 @@ type Inputs interface {
 	// Answers opens the question of an answered request, with every answer to it.
 	Answers(r auth.Request) (auth.Question, map[string]auth.InputAnswer, error)
 	SealConfirmation(r auth.Request, c auth.Confirmation) ([]byte, error)
+	// CheckPrompt says whether answers to a tool's question can be checked.
+	CheckPrompt(p auth.Prompt) error
+	SealPrompt(r auth.Request, p auth.Prompt) ([]byte, error)
+	// Said opens what was answered to a tool's question, or came of a long-running call.
+	Said(r auth.Request) (json.RawMessage, error)
 	// Consent opens what a granted request has approved, and what the person said besides.
 	Consent(r auth.Request) (auth.Confirmation, auth.Consent, error)
 }
 
 // Requests opens and closes questions to people. See store.Ask for what an implementation must lock.
 type Requests interface {
-	// RequestOf returns a request of a session.
+	// RequestOf returns a request of a session; [auth.ErrNoRequest] when it has none of that id.
 	RequestOf(ctx context.Context, row session.Session, id string) (auth.Request, error)
 	// Answered returns the newest granted request of a slot in a session; false when there is none.
 	Answered(ctx context.Context, row session.Session, slot auth.Slot) (auth.Request, bool, error)
+	// AllAnswered returns all of them, in the order in which they were asked.
+	AllAnswered(ctx context.Context, row session.Session, slot auth.Slot) ([]auth.Request, error)
 	// Ask calls event, if it opens the request, with the link known.
 	Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error)
 	CloseRequest(ctx context.Context, row session.Session, id string) (auth.Status, error)

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/session"
+	"tarry/tools"
 	"tarry/wire"
 )
 
@@ -27,14 +29,17 @@ type question struct {
 	need         auth.Need
 	input        *auth.Question     // for needs of auth.TypeInput
 	confirm      *auth.Confirmation // for needs of auth.TypeConfirmation
+	prompt       *auth.Prompt       // for needs of auth.TypeQuestion
+	interim      *tools.Result      // for needs of auth.TypeResult
+	id           string             // of the request; empty: a new one
 }
 
 type asked struct{ auth.Asked }
 
 func (q asked) wire() wire.Asked {
 	return wire.Asked{
-		Request: q.Request.ID, Asking: q.Event, Deadline: q.Request.Deadline, Input: q.Request.Need.Type == auth.TypeInput,
-		Confirmation: q.Request.Need.Type == auth.TypeConfirmation,
+		Request: q.Request.ID, Asking: q.Event, Deadline: q.Request.Deadline, Confirmation: q.Request.Need.Type == auth.TypeConfirmation,
+		Input: !q.Request.Need.Login() && q.Request.Need.Type != auth.TypeConfirmation,
 	}
 }
 
@@ -48,7 +53,7 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	}
 	invocation := view[len(view)-1].InvocationID
 	r := auth.Request{
-		ID:         t.callID(wire.RoleRequest),
+		ID:         cmp.Or(q.id, t.callID(wire.RoleRequest)),
 		Owner:      t.row.Owner,
 		Session:    t.row.ID,
 		WorkflowID: t.row.WorkflowID,
@@ -77,6 +82,10 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 		switch {
 		case q.confirm != nil:
 			log.InfoContext(ctx, "a call waits for a person's approval", "toolset", q.need.Toolset)
+		case q.prompt != nil:
+			log.InfoContext(ctx, "a tool asks a person", "toolset", q.need.Toolset)
+		case q.interim != nil:
+			log.InfoContext(ctx, "a call waits for its result")
 		case q.input != nil:
 			log.InfoContext(ctx, "a server wants input from a person", "server", host(q.need.Server))
 		default:
@@ -93,12 +102,20 @@ func (a *Activities) seal(r auth.Request, q question) ([]byte, error) {
 		return a.Inputs.Seal(r, *q.input) //nolint:wrapcheck // logged
 	case q.confirm != nil:
 		return a.Inputs.SealConfirmation(r, *q.confirm) //nolint:wrapcheck // logged
+	case q.prompt != nil:
+		return a.Inputs.SealPrompt(r, *q.prompt) //nolint:wrapcheck // logged
 	}
 	return nil, nil
 }
 
-// asking is the event that asks.
+// asking is the event that asks. Clients learn of a long-running call by the model's event; one without an id says that there
+// is nothing to add to that.
 func (a *Activities) asking(t *attempt, q question, r auth.Request) (session.NewEvent, error) {
+	if q.interim != nil {
+		e := t.interim(q)
+		e.InvocationID, e.IsolationScope = r.Invocation, t.scope
+		return e, nil
+	}
 	call, err := a.requesting(q, r)
 	if err != nil {
 		return session.NewEvent{}, err
@@ -116,8 +133,11 @@ func (a *Activities) asking(t *attempt, q question, r auth.Request) (session.New
 
 // requesting is the call by which ADK's clients are asked.
 func (a *Activities) requesting(q question, r auth.Request) (*genai.FunctionCall, error) {
-	if q.confirm != nil {
+	switch {
+	case q.confirm != nil:
 		return a.confirming(q, r.ID)
+	case q.prompt != nil:
+		return inquiring(q, r.ID)
 	}
 	config, err := a.authConfig(r)
 	if err != nil {

@@ -171,7 +171,9 @@ type toolHooks struct {
 	call tools.Call
 	// withheld says that a callback failed: the others do not see the call.
 	withheld bool
-	scrub    *auth.Scrubber
+	// skipped says that a callback has answered in the tool's place.
+	skipped bool
+	scrub   *auth.Scrubber
 }
 
 // beforeTool asks the callbacks whether the tool is to run. It keeps the call for those that come later.
@@ -186,6 +188,7 @@ func (a *Activities) beforeTool(ctx context.Context, t *attempt, h *toolHooks, c
 	h.hooks, h.call = own, call
 	h.call.Args, h.call.State = slices.Clone(call.Args), own.base.State
 	h.call.Resume = nil // what a person told the tool's server
+	h.call.Answer, h.call.Answers = slices.Clone(call.Answer), slices.Clone(call.Answers)
 	response, found, err := first(own, agent.BeforeTool, a.Callbacks.BeforeTool, func(f callbacks.BeforeTool, c *callbacks.Context) (map[string]any, bool, error) {
 		r, err := f(ctx, c, h.call)
 		return r, r != nil, err

@@ -120,6 +120,7 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 	add := t.append()
 	add.Answers = map[string]string{}
 	add.Events = []session.NewEvent{{Kind: session.KindModel, Parents: in.Heads, Event: e}}
+	var long []string
 	for i, call := range e.Calls() {
 		call.ID = t.callID(wire.RoleCall + "/" + strconv.Itoa(i))
 		row, answer := route(t, turn, &e, call)
@@ -128,9 +129,12 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 			told.Actions.TransferToAgent = answer.transfer
 			row.Answer = told.ID
 			add.Events = append(add.Events, told)
+		} else if turn.tools[call.Name].longRunning {
+			long = append(long, call.ID)
 		}
 		add.Calls = append(add.Calls, row)
 	}
+	add.Events[0].LongRunningToolIDs = long
 	t.place(add.Events)
 	records, err := a.Log.Append(ctx, add)
 	if err != nil {

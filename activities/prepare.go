@@ -31,6 +31,7 @@ type turn struct {
 type offered struct {
 	toolset, name string
 	declaration   tools.Declaration
+	longRunning   bool
 }
 
 // names tells a model what it may call.
@@ -161,6 +162,10 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 				return nil, &turnError{fmt.Sprintf("Agent %s uses the tool %s, which is not registered with this worker.", node.Name, tool.Function)}
 			}
 			add(wire.ToolsetFunction, tool.Function, found.Declaration())
+			if o := out.tools[publicName(tool.Function)]; o.name == tool.Function && o.toolset == wire.ToolsetFunction {
+				o.longRunning = a.longRunning(node, tool.Function)
+				out.tools[publicName(tool.Function)] = o
+			}
 		case tool.Agent != nil:
 			add(wire.ToolsetAgent, tool.Agent.Agent.Name, declarationOf(tool.Agent.Agent))
 		case tool.MCP != nil:

@@ -17,7 +17,18 @@ func publicName(name string) string { return name[strings.LastIndex(name, ".")+1
 // settled is what a model hears of a call that did not run to its end.
 func settled(reason, needType string) string {
 	input, confirmation := needType == auth.TypeInput, needType == auth.TypeConfirmation
+	asks, result := needType == auth.TypeQuestion, needType == auth.TypeResult
 	switch {
+	case asks && reason == wire.ReasonDenied:
+		return "The person did not answer. Do not ask again now; say what you could not do."
+	case asks && reason == wire.ReasonExpired:
+		return "Nobody answered before the deadline. Say what you could not do."
+	case asks && reason == wire.ReasonRefused:
+		return "The tool goes on asking, although it was answered several times."
+	case result && reason == wire.ReasonDenied:
+		return "The call was ended without a result. It is not known what came of it."
+	case result && reason == wire.ReasonExpired:
+		return "No result came before the deadline. It is not known what came of the call."
 	case confirmation && reason == wire.ReasonDenied:
 		return "This tool call is rejected." // ADK's words
 	case confirmation && reason == wire.ReasonExpired:

@@ -118,7 +118,7 @@ func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...too
 	require.NoError(t, err)
 	registry, err := tools.NewRegistry(all...)
 	require.NoError(t, err)
-	builtins, err := tools.NewRegistry(builtin.ExitLoop())
+	builtins, err := tools.NewRegistry(builtin.ExitLoop(), builtin.RequestInput())
 	require.NoError(t, err)
 	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: filepath.Join(t.TempDir(), "keyset.json"), Checks: s})
 	require.NoError(t, err)

@@ -45,6 +45,9 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		out, err = a.answered(ctx, t, call.Answer)
 		return a.listed(ctx, t, call, out), false, err
 	}
+	if out, found, err := a.underWay(ctx, t, in, call); found || err != nil {
+		return out, false, err
+	}
 	confirmation, approved, err := a.approval(ctx, t, call, true)
 	if err != nil {
 		return out, false, err
@@ -67,6 +70,9 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	if confirm, ok := confirmationRequired(err); ok {
 		return a.confirmOwn(ctx, t, in, call, confirm, &scrub)
 	}
+	if ask, ok := answerRequired(err); ok {
+		return a.askQuestion(ctx, t, in, call, ask, &scrub)
+	}
 	if input, ok := inputRequired(err); ok && a.Inputs != nil {
 		q := inputQuestion(t, call, input)
 		if err = a.Inputs.Check(*q.input); err == nil {
@@ -74,6 +80,7 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		}
 		err = &tools.Error{Message: "The tool's server wants a person to fill in a form that cannot be shown.", Cause: err}
 	}
+	ran := err == nil && !hooks.skipped
 	if err != nil {
 		cause := err
 		if result, err = a.toolFailed(ctx, t, call, err, &scrub); err != nil {
@@ -82,6 +89,12 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		result = a.failedTool(ctx, &hooks, result, cause)
 	}
 	result = a.afterTool(ctx, &hooks, result)
+	if waits, err := a.waitsForResult(ctx, t, call); err != nil {
+		return out, false, err
+	} else if ran && waits {
+		out, err = a.begun(ctx, t, in, call, a.clean(result, &scrub))
+		return out, false, err
+	}
 	out, err = a.answer(ctx, t, in, call, a.clean(result, &scrub))
 	a.fault(ctx, "tool.stored")
 	return a.listed(ctx, t, call, out), false, err
@@ -137,7 +150,14 @@ func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call,
 	if c.Resume, err = a.resume(ctx, t, call, scrub); err != nil {
 		return result, err
 	}
+	if c.Answers, err = a.answers(ctx, t, call); err != nil {
+		return result, err
+	}
+	if n := len(c.Answers); n > 0 {
+		c.Answer = c.Answers[n-1]
+	}
 	if result, skip, err := a.beforeTool(ctx, t, hooks, c); skip || err != nil {
+		hooks.skipped = skip
 		return result, err
 	}
 	switch call.Toolset {

@@ -87,10 +87,13 @@ type Callback struct {
 
 // Tool is one entry of an agent's tools; exactly one field is set.
 type Tool struct {
-	// Builtin is the name of a tool that Tarry brings: "exit_loop".
+	// Builtin is the name of a tool that Tarry brings: "exit_loop", "request_input".
 	Builtin string `json:"builtin,omitempty"`
 	// Function is the name of a Go tool registered with the worker.
 	Function string `json:"function,omitempty"`
+	// LongRunning says that the function begins work which others finish (ADK's LongRunningFunctionTool); what is registered
+	// may say so too.
+	LongRunning bool `json:"long_running,omitempty"`
 	// MCP is a toolset served by an MCP server.
 	MCP *MCPToolset `json:"mcp,omitempty"`
 	// Agent is an agent that is called like a tool (ADK's AgentTool).

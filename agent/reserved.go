@@ -13,6 +13,8 @@ const (
 	ToolsetAuthPrefix = "_adk_toolset_auth_"
 	// ExitLoop is the tool that ends a LoopAgent.
 	ExitLoop = "exit_loop"
+	// RequestInputTool is the tool by which a model asks the person.
+	RequestInputTool = "request_input"
 	// UserAuthor is the author of what a person says; no agent may have this name.
 	UserAuthor = "user"
 )

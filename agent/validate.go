@@ -253,8 +253,10 @@ func (v *validator) tool(a *Agent, i int, t Tool) {
 		return
 	}
 	switch {
-	case t.Builtin != "" && t.Builtin != ExitLoop:
-		v.add(a, field, "there is no built-in tool %q; there is %s", t.Builtin, ExitLoop)
+	case t.Builtin != "" && t.Builtin != ExitLoop && t.Builtin != RequestInputTool:
+		v.add(a, field, "there is no built-in tool %q; there are %s, %s", t.Builtin, ExitLoop, RequestInputTool)
+	case t.LongRunning && t.Function == "":
+		v.add(a, field, "only a function can be long-running; name one")
 	case Reserved(t.Function):
 		v.add(a, field, "%q is a reserved name", t.Function)
 	case t.MCP != nil:

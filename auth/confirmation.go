@@ -13,6 +13,9 @@ const TypeConfirmation = "confirmation"
 // ErrClosed says that nobody waits for an answer any more: it was given before, or too late.
 var ErrClosed = errors.New("auth: the request does not wait any more")
 
+// ErrNoRequest says that there is no request of that id, or none that the caller may know of.
+var ErrNoRequest = errors.New("auth: there is no such request")
+
 // Confirmation is what a person is asked to approve.
 type Confirmation struct {
 	// Args are the call's, as JSON text. What is shown is what runs: an approval of other text is none.
@@ -39,4 +42,10 @@ func ConfirmationSlot(owner agent.Owner, call string, own bool) Slot {
 }
 
 // Login says whether the need is met by a login: the other types are answered by what the person says to one call.
-func (n Need) Login() bool { return n.Type != TypeInput && n.Type != TypeConfirmation }
+func (n Need) Login() bool {
+	switch n.Type {
+	case TypeInput, TypeConfirmation, TypeQuestion, TypeResult:
+		return false
+	}
+	return true
+}

@@ -47,7 +47,8 @@ type Need struct {
 	Refused  int64    `json:"refused,omitempty"`
 	Provider Provider `json:"provider"`
 	Client   Client   `json:"client"`
-	// Input and Answer are encrypted: a [Question] or [Confirmation], and what the person did. Logins have none.
+	// Input and Answer are encrypted: a [Question], [Confirmation] or [Prompt], and what the person did or said. Logins have
+	// none.
 	Input  []byte `json:"input,omitempty"`
 	Answer []byte `json:"answer,omitempty"`
 	// Movable says that the server alone decides who gives the credential, so that it is asked again when the login begins.

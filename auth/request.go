@@ -26,7 +26,8 @@ func (s Status) Open() bool { return s == StatusPending || s == StatusExchanging
 
 // Request is one question to one person.
 type Request struct {
-	// ID is the id of the adk_request_credential or adk_request_confirmation call.
+	// ID is the id of the call of ADK's that asks (adk_request_credential, adk_request_confirmation, adk_request_input); that of
+	// the tool call itself where its result is waited for.
 	ID         string
 	Owner      agent.Owner
 	Session    string

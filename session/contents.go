@@ -99,7 +99,7 @@ func without(parts []*genai.Part) []*genai.Part {
 
 func visibleTo(view []*Record, reader Reader) []*Record {
 	return slices.DeleteFunc(slices.Clone(view), func(r *Record) bool {
-		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || question(r) || r.Kind == KindNotice ||
+		return r.Content == nil || len(r.Content.Parts) == 0 || r.Partial || question(r) || r.Kind == KindNotice || r.Kind == KindInterim ||
 			r.IsolationScope != reader.Scope || !inBranch(reader.Branch, r.Branch)
 	})
 }

@@ -20,6 +20,7 @@ const (
 	KindRequest  Kind = "request"  // a question to a person
 	KindNotice   Kind = "notice"   // how an invocation ended
 	KindReminder Kind = "reminder" // that a question is still open; nothing follows it, and no model sees it
+	KindInterim  Kind = "interim"  // what is known of a long-running call before its result
 )
 
 func reserved(name string) bool { return name != agent.TransferToAgent && agent.Reserved(name) }
@@ -80,6 +81,18 @@ func Interrupted(call Call, id string) NewEvent {
 		ID: id, InvocationID: call.Invocation, Author: call.Agent,
 		Content: &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{
 			ID: call.ID, Name: call.Name[strings.LastIndex(call.Name, ".")+1:], Response: map[string]any{"error": message},
+		}}}},
+	}}
+}
+
+// Interim shows clients what is known of a long-running call before its result, as event id. It is no answer to the call, and
+// no model sees it.
+func Interim(call Call, id string, parents []string, response map[string]any) NewEvent {
+	goesOn := true
+	return NewEvent{Kind: KindInterim, Parents: parents, Event: Event{
+		ID: id, InvocationID: call.Invocation, Author: call.Agent,
+		Content: &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{
+			ID: call.ID, Name: call.Name[strings.LastIndex(call.Name, ".")+1:], Response: response, WillContinue: &goesOn,
 		}}}},
 	}}
 }

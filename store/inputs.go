@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"tarry/auth"
 	"tarry/auth/inputs"
@@ -57,11 +59,19 @@ func (s *Store) Answered(ctx context.Context, row session.Session, slot auth.Slo
 	return found[0], true, nil
 }
 
-// RequestOf returns a request of a session; [oauth.ErrNotFound] for any other.
+// RequestOf returns a request of a session; [auth.ErrNoRequest], which is an [oauth.ErrNotFound], for any other.
 func (s *Store) RequestOf(ctx context.Context, row session.Session, id string) (auth.Request, error) {
 	r, err := s.read(ctx).request(id)
 	if err == nil && r.WorkflowID != row.WorkflowID {
-		return auth.Request{}, oauth.ErrNotFound
+		err = oauth.ErrNotFound
+	}
+	if errors.Is(err, oauth.ErrNotFound) {
+		return auth.Request{}, fmt.Errorf("%w: %w", auth.ErrNoRequest, err)
 	}
 	return r, err
+}
+
+// AllAnswered returns the granted requests of a slot in a session, in the order in which they were asked.
+func (s *Store) AllAnswered(ctx context.Context, row session.Session, slot auth.Slot) ([]auth.Request, error) {
+	return s.read(ctx).requests(`slot = ? AND workflow_id = ? AND status = 'granted' ORDER BY seq`, slot.ID(), row.WorkflowID)
 }

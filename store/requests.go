@@ -130,8 +130,13 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event 
 	if err != nil {
 		return auth.Asked{}, err
 	}
-	a.Events = []session.NewEvent{e}
-	return c.openRequest(row, a, r, slot)
+	asking := e.ID
+	if asking == "" { // the event that it would come after says it all
+		asking = e.Parents[0]
+	} else {
+		a.Events = []session.NewEvent{e}
+	}
+	return c.openRequest(row, a, r, slot, asking)
 }
 
 // granted says whether whoever asks would find a credential now. What they would not use, such as a token from the
@@ -148,7 +153,7 @@ func answers(g oauth.Grant, need auth.Need) bool {
 	return g.Slot == need.Slot && (need.Provider.Discovered || g.Provider.TokenEndpoint == need.Provider.TokenEndpoint)
 }
 
-func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request, slot string) (auth.Asked, error) {
+func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request, slot, asking string) (auth.Asked, error) {
 	need, err := encode(r.Need)
 	if err != nil {
 		return auth.Asked{}, err
@@ -159,7 +164,7 @@ func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request
 	}
 	if _, err := c.exec(`INSERT INTO requests (id, app, usr, session, workflow_id, invocation, agent, call, slot, need, event, status, correlator, link, deadline, created, ended)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-		r.ID, r.Owner.App, r.Owner.User, row.ID, row.WorkflowID, r.Invocation, r.Agent, r.Call, slot, need, a.Events[0].ID, string(r.Status), r.Correlator, r.Leader, micros(r.Deadline), c.now); err != nil {
+		r.ID, r.Owner.App, r.Owner.User, row.ID, row.WorkflowID, r.Invocation, r.Agent, r.Call, slot, need, asking, string(r.Status), r.Correlator, r.Leader, micros(r.Deadline), c.now); err != nil {
 		return auth.Asked{}, err
 	}
 	if err := c.useCallback(r.Need); err != nil {
@@ -271,8 +276,15 @@ func (c *conn) end(r auth.Request, status auth.Status, detail string) error {
 
 // tell writes the message that wakes the run.
 func (c *conn) tell(r auth.Request, status auth.Status) error {
-	return c.send(r.WorkflowID, signalResolved, r.ID, map[string]string{"request": r.ID, "outcome": string(status)})
+	outcome := string(status)
+	if status == auth.StatusGranted && (r.Need.Type == auth.TypeQuestion || r.Need.Type == auth.TypeResult) {
+		outcome = outcomeAnswered
+	}
+	return c.send(r.WorkflowID, signalResolved, r.ID, map[string]string{"request": r.ID, "outcome": outcome})
 }
+
+// outcomeAnswered is wire's; store does not import wire.
+const outcomeAnswered = "answered"
 
 // cancelRequests ends what an invocation, or with an empty one the whole session, still asks for, and the messages that
 // nobody will act on.

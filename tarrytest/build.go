@@ -78,7 +78,7 @@ func build(tb testing.TB, app tarry.App, task string, o options) (*Run, wire.Ses
 }
 
 func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Registry, o options) error {
-	builtins, err := tools.NewRegistry(builtin.ExitLoop())
+	builtins, err := tools.NewRegistry(builtin.ExitLoop(), builtin.RequestInput())
 	if err != nil {
 		return fmt.Errorf("register built-in tools: %w", err)
 	}

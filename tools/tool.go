@@ -36,6 +36,10 @@ type Call struct {
 	Resume *Resume
 	// Confirmation is set when the call is repeated after a [ConfirmationRequiredError]: the answer to the latest one.
 	Confirmation *Confirmation
+	// Answer is set when the call is repeated after an [AnswerRequiredError]: what the person answered to the latest one, as
+	// JSON that fits its schema. Answers are those to all of them, in order.
+	Answer  json.RawMessage
+	Answers []json.RawMessage
 }
 
 // Result is what a call gave.
@@ -55,7 +59,7 @@ type Tool interface {
 	Declaration() Declaration
 	// Call runs the tool. It returns a [*auth.RequiredError] as it is when a person must log in, an [*InputRequiredError] when
 	// its server wants something else of a person, a [*ConfirmationRequiredError] when a person should approve first, an
-	// [*Error] for what the model should hear of, and any other error for a failure worth another attempt. ctx ends when the
+	// [*AnswerRequiredError] when it asks a person itself, an [*Error] for what the model should hear of, and any other error for a failure worth another attempt. ctx ends when the
 	// call is cancelled.
 	Call(ctx context.Context, call Call) (Result, error)
 }

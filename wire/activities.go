@@ -48,7 +48,8 @@ type Asked struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Denied says that the same login was refused in this invocation: nobody is asked again.
 	Denied bool `json:"denied,omitempty"`
-	// Input says that a server wants something else of the person than a login.
+	// Input says that something else is waited for than a login or an approval: what a server wants of the person, the answer
+	// to a tool's question, or the result of a long-running call.
 	Input bool `json:"input,omitempty"`
 	// Confirmation says that a person is to approve the call before it runs.
 	Confirmation bool `json:"confirmation,omitempty"`

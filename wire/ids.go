@@ -15,6 +15,7 @@ const (
 	RoleRequest = "request"
 	RoleCall    = "call"
 	RoleAnswer  = "answer"
+	RoleInterim = "interim"
 )
 
 // EventID derives the id of what an activity makes: UUIDv5 (RFC 9562 section 5.5) of run id, activity id, locality and

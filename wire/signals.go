@@ -39,7 +39,7 @@ type State string
 const (
 	StateRunning           State = "running"
 	StateWaitingCredential State = "waiting_credential"
-	// StateWaitingInput: servers want something of the person, and no login is waited for.
+	// StateWaitingInput: servers want something of the person, tools ask or their results are waited for, and no login is.
 	StateWaitingInput State = "waiting_input"
 	// StateWaitingConfirmation: calls wait for a person's approval, and no login is waited for.
 	StateWaitingConfirmation State = "waiting_confirmation"

@@ -88,7 +88,7 @@ func (s *session) call(ctx workflow.Context, t *thread, n agent.Node, o *wire.Op
 		}
 		in.Answered, o.Asked = o.Request, wire.Asked{}
 		switch outcome {
-		case wire.OutcomeGranted:
+		case wire.OutcomeGranted, wire.OutcomeAnswered:
 		case wire.OutcomeCancelled: // with another call that waited for it
 			in.Answered = ""
 		default:

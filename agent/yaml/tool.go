@@ -12,8 +12,8 @@ const toolPrefix = "google.adk.tools."
 // laterTools are ADK's own tools that are not supported yet.
 func laterTools() []string {
 	return []string{
-		"LongRunningFunctionTool", "ExampleTool", "FunctionTool", "google_search", "url_context",
-		"load_memory", "preload_memory", "load_artifacts", "get_user_choice", "request_input", agent.TransferToAgent,
+		"ExampleTool", "FunctionTool", "google_search", "url_context",
+		"load_memory", "preload_memory", "load_artifacts", "get_user_choice", agent.TransferToAgent,
 		"enterprise_web_search", "google_maps_grounding", "VertexAiSearchTool", "DiscoveryEngineSearchTool",
 		"OpenAPIToolset", "APIHubToolset", "ApplicationIntegrationToolset", "BigQueryToolset", "ToolboxToolset",
 		"SkillToolset",
@@ -47,6 +47,11 @@ func (l *loader) tool(v value, field, dir string) agent.Tool {
 	case own && adk == agent.ExitLoop:
 		l.noArgs(o)
 		return agent.Tool{Builtin: agent.ExitLoop}
+	case own && adk == agent.RequestInputTool:
+		l.noArgs(o)
+		return agent.Tool{Builtin: agent.RequestInputTool}
+	case own && adk == "LongRunningFunctionTool":
+		return l.longRunning(o, n)
 	case own && (adk == "McpToolset" || adk == "MCPToolset"):
 		m := l.toolset(o, field)
 		if m == nil {
@@ -73,10 +78,35 @@ func (l *loader) tool(v value, field, dir string) agent.Tool {
 	case strings.Contains(name, "."):
 		n.fail("no Go tool %s is registered; %s", n.shown(), listed(l.opts.Functions))
 	default:
-		n.fail("there is no tool %s; built in: %s, McpToolset; registered Go tools: %s", n.shown(), agent.ExitLoop,
+		n.fail("there is no tool %s; built in: %s, %s, McpToolset; registered Go tools: %s", n.shown(), agent.ExitLoop, agent.RequestInputTool,
 			strings.TrimPrefix(listed(l.opts.Functions), "known: "))
 	}
 	return agent.Tool{}
+}
+
+// longRunning reads ADK's LongRunningFunctionTool: a registered function whose result comes later.
+func (l *loader) longRunning(o *object, name value) agent.Tool {
+	args, ok := o.get("args")
+	if !ok {
+		name.fail("has no args; write args: {func: NAME} with a registered Go tool; %s", listed(l.opts.Functions))
+		return agent.Tool{}
+	}
+	in := args.object(nil)
+	if in == nil {
+		return agent.Tool{}
+	}
+	in.only([]string{"func"}, nil)
+	f, ok := in.get("func")
+	if !ok {
+		args.fail("has no func; name a registered Go tool; %s", listed(l.opts.Functions))
+		return agent.Tool{}
+	}
+	function := f.text()
+	if !slices.Contains(l.opts.Functions, function) {
+		f.fail("no Go tool %s is registered; %s", f.shown(), listed(l.opts.Functions))
+		return agent.Tool{}
+	}
+	return agent.Tool{Function: function, LongRunning: true}
 }
 
 // builtinName says whether name is one of ADK's package google.adk.tools, with or without the package, and which.

@@ -54,6 +54,7 @@ func NewCall[In, Out any](name, description string, fn func(ctx context.Context,
 		schema:      resolved,
 		credentials: s.credentials,
 		confirm:     s.confirm,
+		longRunning: s.longRunning,
 		fn:          fn,
 	}
 	if len(s.credentials) > 0 {
@@ -77,6 +78,7 @@ type function[In, Out any] struct {
 	schema      *jsonschema.Resolved
 	credentials []agent.Auth
 	confirm     bool
+	longRunning bool
 	fn          func(context.Context, tools.Call, In) (Out, error)
 }
 
@@ -88,6 +90,9 @@ func (a *authorized[In, Out]) Credentials() []agent.Auth { return slices.Clone(a
 
 // RequiresConfirmation implements [tools.Guarded].
 func (f *function[In, Out]) RequiresConfirmation() bool { return f.confirm }
+
+// LongRunning implements [tools.LongRunning].
+func (f *function[In, Out]) LongRunning() bool { return f.longRunning }
 
 // Declaration implements [tools.Tool].
 func (f *function[In, Out]) Declaration() tools.Declaration { return f.declaration }
@@ -145,8 +150,9 @@ func classify(ctx context.Context, name string, err error) error {
 	var required *auth.RequiredError
 	var told *tools.Error
 	var confirm *tools.ConfirmationRequiredError
+	var ask *tools.AnswerRequiredError
 	switch {
-	case errors.As(err, &required), errors.As(err, &confirm), errors.Is(err, tools.ErrNotExecuted), errors.Is(err, tools.ErrUnknown), errors.Is(err, auth.ErrUnavailable):
+	case errors.As(err, &required), errors.As(err, &confirm), errors.As(err, &ask), errors.Is(err, tools.ErrNotExecuted), errors.Is(err, tools.ErrUnknown), errors.Is(err, auth.ErrUnavailable):
 		return fmt.Errorf("tool %s: %w", name, err)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return fmt.Errorf("tool %s: %w", name, err)

@@ -13,6 +13,7 @@ type Option func(*settings) error
 type settings struct {
 	idempotent  bool
 	confirm     bool
+	longRunning bool
 	credentials []agent.Auth
 }
 
@@ -32,6 +33,15 @@ func Idempotent() Option {
 func RequireConfirmation() Option {
 	return func(s *settings) error {
 		s.confirm = true
+		return nil
+	}
+}
+
+// LongRunning says that the function begins work which others finish (ADK's LongRunningFunctionTool): what it returns is an
+// interim result, and the run waits for the final one. See [tools.LongRunning].
+func LongRunning() Option {
+	return func(s *settings) error {
+		s.longRunning = true
 		return nil
 	}
 }
