@@ -77,13 +77,18 @@ func (l logins) Answer(ctx context.Context, access auth.Access, id string, a con
 	}
 	result := connect.Result{
 		Outcome: r.Status, RequestID: r.ID, App: r.Owner.App, Agent: r.Agent, Correlator: r.Correlator,
-		Input: r.Need.Type == auth.TypeInput, Confirmation: r.Need.Type == auth.TypeConfirmation,
+		Input: !r.Need.Login() && r.Need.Type != auth.TypeConfirmation, Confirmation: r.Need.Type == auth.TypeConfirmation,
 	}
 	if !r.Status.Open() {
 		return result, connect.ErrFinished
 	}
+	if r.Need.Login() { // nothing of a login is answered here
+		return result, connect.ErrUnknown
+	}
 	if result.Confirmation {
 		r, err = l.confirm(ctx, access, r, a)
+	} else if r.Need.Type != auth.TypeInput {
+		r, err = l.reply(ctx, access, r, a)
 	} else {
 		var answers map[string]auth.InputAnswer
 		if answers, err = l.answers(r, a); err != nil {

@@ -38,6 +38,8 @@ func (l logins) Page(ctx context.Context, access auth.Access, id string) (connec
 		special = l.inputPage
 	case auth.TypeConfirmation:
 		special = l.confirmPage
+	case auth.TypeQuestion, auth.TypeResult:
+		special = l.questionPage
 	}
 	if special != nil {
 		out, err := special(r)
@@ -104,6 +106,8 @@ func page(err error) error {
 		{inputs.ErrClosed, connect.ErrFinished},
 		{inputs.ErrNotInput, connect.ErrUnknown},
 		{inputs.ErrNotConfirmation, connect.ErrUnknown},
+		{inputs.ErrNotQuestion, connect.ErrUnknown},
+		{inputs.ErrNotResult, connect.ErrUnknown},
 		{oauth.ErrTooMany, connect.ErrTooMany},
 		{oauth.ErrIssuer, connect.ErrProvider},
 		{oauth.ErrIdentity, connect.ErrProvider},

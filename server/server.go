@@ -55,13 +55,13 @@ func New(c Config) (*Server, error) {
 func (s *Server) adk() *adk.Handler {
 	return &adk.Handler{
 		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Requests: s.Parts.Store,
-		Confirmations: s.Parts.Inputs, Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), ReturnURLs: s.ReturnTo, Version: s.Version, Logger: s.Log,
+		Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), ReturnURLs: s.ReturnTo, Version: s.Version, Logger: s.Log,
 	}
 }
 
 func (s *Server) runs() *runs.Handler {
 	return &runs.Handler{
-		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Requests: s.Parts.Store, Confirmations: s.Parts.Inputs,
+		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Requests: s.Parts.Store, Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs,
 		Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), Logger: s.Log,
 	}
 }

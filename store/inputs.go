@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"tarry/auth"
 	"tarry/auth/inputs"
@@ -59,14 +57,11 @@ func (s *Store) Answered(ctx context.Context, row session.Session, slot auth.Slo
 	return found[0], true, nil
 }
 
-// RequestOf returns a request of a session; [auth.ErrNoRequest], which is an [oauth.ErrNotFound], for any other.
+// RequestOf returns a request of a session; [oauth.ErrNotFound] for any other.
 func (s *Store) RequestOf(ctx context.Context, row session.Session, id string) (auth.Request, error) {
 	r, err := s.read(ctx).request(id)
 	if err == nil && r.WorkflowID != row.WorkflowID {
-		err = oauth.ErrNotFound
-	}
-	if errors.Is(err, oauth.ErrNotFound) {
-		return auth.Request{}, fmt.Errorf("%w: %w", auth.ErrNoRequest, err)
+		return auth.Request{}, oauth.ErrNotFound
 	}
 	return r, err
 }

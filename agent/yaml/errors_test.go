@@ -135,7 +135,7 @@ func badFiles() map[string]struct {
 		"agent tool":        one(head+"tools:\n  - name: google.adk.tools.agent_tool.AgentTool\n", "4: tools[0]: AgentTool has no args; write agent: with a config_path"),
 		"agent tool's file": one(head+"tools:\n  - name: AgentTool\n    args:\n      agent:\n        config_path: none.yaml\n", `7: tools[0].args.agent.config_path: there is no file "none.yaml"; paths are relative to this file`),
 		"agent tool's self": one(head+"tools:\n  - name: AgentTool\n    args:\n      agent:\n        config_path: root_agent.yaml\n", `7: tools[0].args.agent.config_path: "root_agent.yaml" is a circle: FILE is above this agent; an agent cannot be its own sub-agent`),
-		"unknown tool":      one(head+"tools:\n  - name: exitloop\n", `4: tools[0].name: there is no tool "exitloop"; built in: exit_loop, McpToolset; registered Go tools: desk.close, desk.open`),
+		"unknown tool":      one(head+"tools:\n  - name: exitloop\n", `4: tools[0].name: there is no tool "exitloop"; built in: exit_loop, request_input, McpToolset; registered Go tools: desk.close, desk.open`),
 		"unknown function":  one(head+"tools:\n  - name: desk.clsoe\n", `4: tools[0].name: no Go tool "desk.clsoe" is registered; known: desk.close, desk.open`),
 		"tool with args":    one(head+"tools:\n  - name: desk.close\n    args: {x: 1}\n", "5: tools[0].args: this tool takes no args here; remove them"),
 		"tool twice":        one(head+"tools:\n  - name: desk.close\n  - name: desk.close\n", "5: tools[1]: desk.close is there twice; remove one"),

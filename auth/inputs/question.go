@@ -26,6 +26,15 @@ var (
 	ErrNotResult = errors.New("inputs: the request waits for no result")
 )
 
+// Request returns a request that access allows, or [auth.ErrNoRequest].
+func (s *Service) Request(ctx context.Context, access auth.Access, id string) (auth.Request, error) {
+	r, err := s.Store.Request(ctx, id, access)
+	if err != nil {
+		return r, fmt.Errorf("find request: %w", err)
+	}
+	return r, nil
+}
+
 // CheckPrompt says whether answers to a tool's question can be checked.
 func (s *Service) CheckPrompt(p auth.Prompt) error {
 	if len(p.Schema) == 0 {
@@ -95,7 +104,11 @@ func readings(p auth.Prompt, response any) []any {
 	if !wrapped {
 		return append([]any{response}, parsed(p, response)...)
 	}
-	return append(append([]any{inner}, parsed(p, inner)...), response)
+	out := append([]any{inner}, parsed(p, inner)...)
+	if len(p.Schema) > 0 {
+		out = append(out, response)
+	}
+	return out
 }
 
 // parsed is what a text says as JSON.
@@ -176,6 +189,28 @@ func (s *Service) Complete(ctx context.Context, access auth.Access, id string, r
 		return r, err
 	}
 	return s.end(ctx, access, r, response, auth.StatusGranted)
+}
+
+// Interim adds an interim result to a long-running call, which waits on. Errors: as for [Service.Complete].
+func (s *Service) Interim(ctx context.Context, access auth.Access, id string, response map[string]any) (auth.Request, error) {
+	r, err := s.Store.Request(ctx, id, access)
+	if err != nil {
+		return r, fmt.Errorf("interim result: %w", err)
+	}
+	if r.Need.Type != auth.TypeResult {
+		return r, ErrNotResult
+	}
+	if err := CheckResult(response); err != nil {
+		return r, err
+	}
+	if r.Status, err = s.Store.Interim(ctx, id, access, response); err != nil {
+		return r, fmt.Errorf("interim result: %w", err)
+	}
+	if r.Status != auth.StatusPending {
+		return r, ErrClosed
+	}
+	s.Log.InfoContext(ctx, "an interim result came", "request_id", r.ID, "session_id", r.Session)
+	return r, nil
 }
 
 // CheckResult says whether a result is of a size that is kept; the error is an [*auth.AnswerError].

@@ -35,6 +35,9 @@ type Store interface {
 	// AnswerInput ends a pending request with the given status, keeps the sealed answer and writes the message that wakes its
 	// run. The status it returns is the row's, which may have ended before.
 	AnswerInput(ctx context.Context, id string, access auth.Access, answer []byte, status auth.Status) (auth.Status, error)
+	// Interim adds an interim result to a long-running call that waits; only where the status that it returns is pending
+	// something was stored.
+	Interim(ctx context.Context, id string, access auth.Access, response map[string]any) (auth.Status, error)
 }
 
 // Service seals questions and takes answers. Safe for concurrent use.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // Errors of a [Store].
 var (
 	// ErrNotFound: there is no such row, or the caller may not know of it.
-	ErrNotFound = errors.New("oauth: not found")
+	ErrNotFound = fmt.Errorf("oauth: not found: %w", auth.ErrNoRequest)
 	// ErrConflict: the row is not in the state that the change starts from; read it again.
 	ErrConflict = errors.New("oauth: state changed")
 	// ErrTooMany: the request has too many live flows.

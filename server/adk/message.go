@@ -29,6 +29,8 @@ type message struct {
 type reply struct {
 	id, name string
 	response any
+	// willContinue says that more will come: the response is an interim result.
+	willContinue bool
 }
 
 func decodeRun(body json.RawMessage) (runRequest, error) {
@@ -103,7 +105,7 @@ func decodeReply(raw json.RawMessage) (reply, error) {
 	if err != nil {
 		return r, err
 	}
-	for field, to := range map[string]any{"id": &r.id, "name": &r.name, "response": &r.response} {
+	for field, to := range map[string]any{"id": &r.id, "name": &r.name, "response": &r.response, "willContinue": &r.willContinue} {
 		if err := decode(fields[field], to); err != nil {
 			return r, err
 		}
@@ -163,12 +165,10 @@ func (m message) content() *genai.Content {
 // notAsked explains a reply by a name that clients have nothing to reply to.
 func notAsked(name string) error {
 	switch {
-	case name == agent.RequestInput:
-		return invalid("functionResponse %q: this server does not ask for inputs yet", name)
 	case agent.Reserved(name):
 		return invalid("functionResponse %q: the name is reserved", brief(name))
 	}
-	return invalid("functionResponse %q: tools answer their calls themselves; a client replies to %s and %s only", brief(name), agent.RequestCredential, agent.RequestConfirmation)
+	return invalid("functionResponse %q: no call of a long-running tool has that id; other tools answer their calls themselves, and a client replies to %s, %s and %s only", brief(name), agent.RequestCredential, agent.RequestConfirmation, agent.RequestInput)
 }
 
 // brief bounds what an error repeats of a client's words.

@@ -3,7 +3,9 @@ package adk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"google.golang.org/genai"
 
 	"tarry/agent"
+	"tarry/auth"
 	"tarry/session"
 )
 
@@ -31,12 +34,16 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 		return out, noSession(err, row.ID)
 	}
 	var said decisions
+	var told answers
 	for _, r := range replies {
 		call, seq, err := find(view, r)
 		if err != nil {
 			return out, err
 		}
 		request, err := h.Requests.Request(ctx, r.id, func(o agent.Owner) bool { return o == row.Owner })
+		if errors.Is(err, auth.ErrNoRequest) && !agent.Reserved(call.Name) {
+			return out, refuse(http.StatusConflict, "functionResponse %s: the call of %s does not wait for a result; it runs, or has one", r.id, call.Name)
+		}
 		if err != nil {
 			return out, fmt.Errorf("request of reply: %w", err)
 		}
@@ -47,6 +54,10 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 			if err := said.add(r); err != nil {
 				return out, err
 			}
+		} else if call.Name != agent.RequestCredential {
+			if err := told.add(h, request, r); err != nil {
+				return out, err
+			}
 		} else if problem := h.check(r.response, call.Args, request.Correlator); problem != "" {
 			return out, invalid("%s: %s; log in at its authUri %s instead; the request stays as it is", r.id, problem, request.Link(h.PublicURL))
 		}
@@ -55,6 +66,9 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 		}
 	}
 	if err := h.confirm(ctx, row.Owner, said); err != nil {
+		return out, err
+	}
+	if err := h.answer(ctx, row.Owner, told); err != nil {
 		return out, err
 	}
 	// A client that names a later event has seen everything before it.
@@ -70,7 +84,7 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 func find(view []*session.Record, r reply) (asked *genai.FunctionCall, seq int64, err error) {
 	for e, call := range asks(view) {
 		if call.ID == r.id && (r.name == "" || r.name == call.Name) {
-			return call, e.Seq, nil
+			return call, shown(view, e, r.id), nil
 		}
 	}
 	for _, call := range asks(view) {
@@ -81,7 +95,7 @@ func find(view []*session.Record, r reply) (asked *genai.FunctionCall, seq int64
 			return nil, 0, invalid("functionResponse %s is named after the tool call; reply with id %s and name %s", r.id, call.ID, call.Name)
 		}
 	}
-	if r.name != "" && r.name != agent.RequestCredential && r.name != agent.RequestConfirmation {
+	if r.name != "" && !request(r.name) {
 		return nil, 0, notAsked(r.name)
 	}
 	return nil, 0, unknown(view, r.id)
@@ -93,20 +107,36 @@ func unknown(view []*session.Record, id string) error {
 		ids = append(ids, call.ID)
 	}
 	if len(ids) == 0 {
-		return invalid("functionResponse %q: this session has asked for no login or approval", brief(id))
+		return invalid("functionResponse %q: this session has asked for no login or approval, no answer and no result", brief(id))
 	}
 	return invalid("functionResponse %q: this session did not ask under that id; it asked under %s", brief(id), strings.Join(ids, ", "))
 }
 
-// asks yields the calls in view that ask for a login or an approval, with their events. Only what an agent's run wrote counts.
+// shown is the place from where a client that replies has not seen the session: behind the question, or what was known last
+// of a long-running call.
+func shown(view []*session.Record, asked *session.Record, id string) int64 {
+	seq := asked.Seq
+	for _, e := range view {
+		if e.Kind == session.KindInterim && slices.ContainsFunc(e.Responses(), func(r *genai.FunctionResponse) bool { return r.ID == id }) {
+			seq = max(seq, e.Seq)
+		}
+	}
+	return seq
+}
+
+// request says whether calls of that name ask a person.
+func request(name string) bool {
+	return name == agent.RequestCredential || name == agent.RequestConfirmation || name == agent.RequestInput
+}
+
+// asks yields the calls in view that wait for a reply, with their events: questions to people, and calls of long-running
+// tools. Only what an agent's run wrote counts; it says itself which of a model's calls are long-running.
 func asks(view []*session.Record) func(yield func(*session.Record, *genai.FunctionCall) bool) {
 	return func(yield func(*session.Record, *genai.FunctionCall) bool) {
 		for _, e := range view {
-			if e.Kind != session.KindRequest {
-				continue
-			}
 			for _, call := range e.Calls() {
-				if (call.Name == agent.RequestCredential || call.Name == agent.RequestConfirmation) && !yield(e, call) {
+				asked := e.Kind == session.KindRequest && request(call.Name) || e.Kind == session.KindModel && slices.Contains(e.LongRunningToolIDs, call.ID)
+				if asked && !yield(e, call) {
 					return
 				}
 			}

@@ -200,7 +200,7 @@ func TestRunRefuses(t *testing.T) {
 		"function call":       {part(`{"functionCall":{"name":"adk_request_credential","args":{}}}`), 400, "functionCall"},
 		"function call snake": {part(`{"function_call":{"name":"search"}}`), 400, "functionCall"},
 		"confirmation":        {part(`{"functionResponse":{"id":"c1","name":"adk_request_confirmation","response":{"confirmed":true}}}`), 400, "asked for no login or approval"},
-		"input":               {part(`{"function_response":{"id":"c1","name":"adk_request_input","response":{}}}`), 400, "yet"},
+		"input":               {part(`{"function_response":{"id":"c1","name":"adk_request_input","response":{}}}`), 400, "asked for no login or approval, no answer"},
 		"reserved":            {part(`{"functionResponse":{"id":"c1","name":"transfer_to_agent","response":{}}}`), 400, "reserved"},
 		"tool's response":     {part(`{"functionResponse":{"id":"c1","name":"search","response":{}}}`), 400, "adk_request_credential"},
 		"nothing was asked":   {request("s1", answer("r1", map[string]any{})), 400, "asked for no login"},

@@ -83,6 +83,7 @@ func (b *bundle) serve(s *store.Store) {
 			return owner, owner.Validate()
 		},
 		Confirmations: &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
+		Answers:       &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
 		Wake:          func() { b.woken.Add(1) }, PublicURL: streamtest.Public, Version: "v0.1.0",
 		Logger: slog.New(slog.DiscardHandler), Poll: time.Millisecond, CancelWait: time.Millisecond,
 	}

@@ -41,6 +41,10 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		h.show(w, r, h.confirmation(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))
 		return
 	}
+	if page.Question != nil {
+		h.show(w, r, h.ofTool(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))
+		return
+	}
 	if page.Input {
 		h.show(w, r, h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, nil))
 		return

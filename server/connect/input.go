@@ -87,6 +87,16 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 		h.show(w, r, v)
 		return
 	}
+	if q := page.Question; q != nil {
+		q.Value = r.PostForm.Get(AnswerControl)
+		for i := range q.Fields {
+			q.Fields[i].Refill(r.PostForm[q.Fields[i].Name])
+		}
+		v := h.ofTool(page, token, back)
+		v.status, v.Problem = http.StatusUnprocessableEntity, wrong.Text
+		h.show(w, r, v)
+		return
+	}
 	for _, in := range page.Inputs {
 		for i := range in.Fields {
 			in.Fields[i].Refill(r.PostForm[in.Fields[i].Name])

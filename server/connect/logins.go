@@ -44,6 +44,8 @@ type Page struct {
 	// Input says that the request is no login: ServerHost wants something else. Inputs is what, while the request is open.
 	Input  bool
 	Inputs []Input
+	// Question is set when a tool of the app asks, or waits for its result; Input is set then too.
+	Question *Question
 	// Confirmation is set when the request is for a person's approval of a call.
 	Confirmation *Confirmation
 	// Runs is how many sessions wait for this login; 0 counts as 1. Askers are what asks in them, Agent and Tool among them.

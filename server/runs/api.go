@@ -25,7 +25,8 @@ type Run struct {
 
 // Waiting is what a run waits for: a login, what a server wants of the person besides, or the approval of a call.
 type Waiting struct {
-	// Kind is "login", "input" or "confirmation".
+	// Kind is "login", "input", "confirmation", "question" (a tool asks for data) or "result" (of a long-running call, whose id
+	// is the request's).
 	Kind     string `json:"kind"`
 	Request  string `json:"request"`
 	Link     string `json:"link"`
@@ -41,10 +42,15 @@ type Waiting struct {
 	// Reminders counts how often the person was reminded, LastReminded says when last.
 	Reminders    int       `json:"reminders,omitempty"`
 	LastReminded time.Time `json:"last_reminded,omitzero"`
-	// Arguments and Hint belong to kind "confirmation", and are in the answer to status only: what would be called, and why
-	// the person is asked.
+	// What follows is in the answer to status only. Arguments belong to kinds "confirmation" and "result", Hint to
+	// "confirmation": what would be called, or was, and why the person is asked.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Hint      string          `json:"hint,omitempty"`
+	// Message, Schema and Payload belong to kind "question": what the tool asks, the JSON Schema of the answer if it has one,
+	// and what it shows besides.
+	Message string          `json:"message,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
 // Login is a request as its person sees it.

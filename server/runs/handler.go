@@ -52,6 +52,7 @@ type Handler struct {
 	Requests  stream.Requests
 	// Confirmations takes approvals.
 	Confirmations Confirmations
+	Answers       Answers
 	// Owner authorizes the caller of r for a user of an app, which a path or query names. A [web.RequestError] is answered
 	// as it says, any other error with 403.
 	Owner func(r *http.Request, app, user string) (agent.Owner, error)
@@ -76,6 +77,8 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+one+"/cancel", h.json(http.StatusAccepted, h.cancel))
 	mux.HandleFunc("POST "+one+"/calls/{call}/cancel", h.json(http.StatusAccepted, h.cancelCall))
 	mux.HandleFunc("POST "+one+"/confirmations/{request}", h.json(http.StatusOK, h.confirm))
+	mux.HandleFunc("POST "+one+"/inputs/{request}", h.json(http.StatusOK, h.answer))
+	mux.HandleFunc("POST "+one+"/calls/{call}/result", h.json(http.StatusOK, h.result))
 	mux.HandleFunc("GET "+one+"/history", h.history)
 }
 

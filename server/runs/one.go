@@ -35,6 +35,7 @@ func (h *Handler) status(r *http.Request) (any, error) {
 		if e.InvocationID == row.Invocation {
 			out.fold(e)
 			explain(out.WaitingFor, e)
+			describe(out.WaitingFor, e)
 		}
 	}
 	return out, nil
@@ -49,7 +50,7 @@ func (s *Status) fold(e *session.Record) {
 	}
 	s.ModelCalls++
 	s.ToolCalls += len(e.Calls())
-	if e.Final() && e.Text() != "" {
+	if e.Final() && e.Text() != "" && len(e.Calls()) == 0 {
 		s.Answer = e.Text()
 	}
 }

@@ -53,14 +53,17 @@ func acted(ctx context.Context, log session.Log, row session.Session, r auth.Req
 	if err != nil {
 		return false, fmt.Errorf("call of request: %w", err)
 	}
+	if r.Need.Type == auth.TypeResult { // nobody asks anew for it
+		return call.Answer != "", nil
+	}
 	return call.Answer != "" || (call.Asking != view[i].ID && call.Asking != ""), nil
 }
 
 // Asks says whether e is the event that asks request.
 func Asks(e *session.Record, request string) bool {
 	for _, call := range e.Calls() {
-		if call.ID == request && (call.Name == agent.RequestCredential || call.Name == agent.RequestConfirmation) {
-			return true
+		if call.ID == request {
+			return e.Kind == session.KindRequest && agent.Reserved(call.Name) || slices.Contains(e.LongRunningToolIDs, request)
 		}
 	}
 	return false
