@@ -101,7 +101,7 @@ type Tool struct {
 }
 
 // AgentTool is an agent behind a tool call: it sees what it is called with, and not the conversation of its caller.
-type AgentTool struct {
+type AgentTool struct { //nolint:revive // ADK's name
 	Agent *Agent `json:"agent"`
 	// SkipSummarization makes the agent's answer the end of its caller's turn.
 	SkipSummarization bool `json:"skip_summarization,omitempty"`

@@ -41,7 +41,8 @@ func (d *Definition) Plan() Plan {
 }
 
 func nodeOf(a *Agent) Node {
-	n := Node{Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline,
+	n := Node{
+		Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline,
 		OnDeadline: a.Wait.OnDeadline, Remind: a.Wait.Remind, Custom: a.Custom,
 		Before: len(a.Callbacks[BeforeAgent]) > 0, After: len(a.Callbacks[AfterAgent]) > 0,
 	}

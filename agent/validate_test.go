@@ -86,10 +86,12 @@ func TestValidate(t *testing.T) {
 		"remind late":  {func(d *agent.Definition) { llm(d).Wait.Remind = 72 * time.Hour }, `agent "planner": remind: 72h0m0s is not shorter than the deadline of 72h0m0s, so nobody would be reminded; use a shorter time`},
 		"on deadline":  {func(d *agent.Definition) { llm(d).Wait.OnDeadline = "x" }, `agent "planner": on_deadline: "x" is neither "deny" nor "fail"`},
 		"no deadline":  {func(d *agent.Definition) { llm(d).Wait = agent.WaitPolicy{OnDeadline: agent.DeadlineFail} }, `agent "planner": on_deadline: "fail" has no effect without a deadline; set one`},
-		"loop's other waits": {func(d *agent.Definition) {
-			d.Root.Wait = agent.WaitPolicy{OnDeadline: agent.DeadlineDeny, Remind: time.Hour}
+		"loop's other waits": {
+			func(d *agent.Definition) {
+				d.Root.Wait = agent.WaitPolicy{OnDeadline: agent.DeadlineDeny, Remind: time.Hour}
+			},
+			"agent \"loop\": on_deadline: a LoopAgent calls no model and no tools; move it to a sub-agent\nagent \"loop\": remind: a LoopAgent calls no model and no tools; move it to a sub-agent",
 		},
-			"agent \"loop\": on_deadline: a LoopAgent calls no model and no tools; move it to a sub-agent\nagent \"loop\": remind: a LoopAgent calls no model and no tools; move it to a sub-agent"},
 		"policies": {func(d *agent.Definition) {
 			llm(d).Wait = agent.WaitPolicy{Deadline: time.Hour, OnDeadline: agent.DeadlineFail, Remind: time.Second}
 			d.Root.OnMessage, d.Root.Limits = agent.MessageInterrupt, agent.Limits{ModelCalls: 1, Session: agent.SessionLimits{Tokens: 1}}
@@ -97,10 +99,12 @@ func TestValidate(t *testing.T) {
 		"on message":       {func(d *agent.Definition) { d.Root.OnMessage = "x" }, `agent "loop": on_message: "x" is neither "queue" nor "interrupt"`},
 		"on message below": {func(d *agent.Definition) { llm(d).OnMessage = agent.MessageInterrupt }, `agent "planner": on_message: only the root agent has it; move it there`},
 		"limits below":     {func(d *agent.Definition) { llm(d).Limits.Tokens = 1 }, `agent "planner": limits: only the root agent has them, since they bound the whole tree; move them there`},
-		"limits": {func(d *agent.Definition) {
-			d.Root.Limits = agent.Limits{Tokens: -1, Session: agent.SessionLimits{Duration: -1}}
+		"limits": {
+			func(d *agent.Definition) {
+				d.Root.Limits = agent.Limits{Tokens: -1, Session: agent.SessionLimits{Duration: -1}}
+			},
+			"agent \"loop\": limits.tokens: -1 is negative; leave it out for no limit of this kind\nagent \"loop\": limits.session.duration: -1ns is negative; leave it out for no limit of this kind",
 		},
-			"agent \"loop\": limits.tokens: -1 is negative; leave it out for no limit of this kind\nagent \"loop\": limits.session.duration: -1ns is negative; leave it out for no limit of this kind"},
 		"config":    {func(d *agent.Definition) { llm(d).GenerateContentConfig = json.RawMessage("[]") }, `agent "planner": generate_content_config: not a JSON object`},
 		"no tool":   {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{}} }, `agent "planner": tools[0]: name exactly one tool`},
 		"two tools": {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "exit_loop", Function: "f"}} }, `agent "planner": tools[0]: name exactly one tool`},

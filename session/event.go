@@ -10,15 +10,15 @@ import (
 
 // Event is one entry of a session in ADK's JSON shape (camelCase, absent rather than null).
 type Event struct {
-	ID           string         `json:"id"`
-	InvocationID string         `json:"invocationId"`
-	Author       string         `json:"author"`
-	Branch       string         `json:"branch,omitempty"`
+	ID           string `json:"id"`
+	InvocationID string `json:"invocationId"`
+	Author       string `json:"author"`
+	Branch       string `json:"branch,omitempty"`
 	// IsolationScope is the call that an agent behind a tool answers: what it says is seen by no other agent (ADK 2.x).
 	IsolationScope string         `json:"isolationScope,omitempty"`
 	Timestamp      float64        `json:"timestamp"` // seconds since 1970
-	Content      *genai.Content `json:"content,omitempty"`
-	Actions      Actions        `json:"actions"`
+	Content        *genai.Content `json:"content,omitempty"`
+	Actions        Actions        `json:"actions"`
 	// LongRunningToolIDs are the calls that wait for somebody outside; clients treat an event that has any as a pause.
 	LongRunningToolIDs []string `json:"longRunningToolIds,omitempty"`
 

@@ -57,7 +57,7 @@ func heard(m *tarrytest.Model, name string) (out []string) {
 			for _, p := range c.Parts {
 				switch {
 				case p.Text != "":
-					out = append(out, string(c.Role)+": "+p.Text)
+					out = append(out, c.Role+": "+p.Text)
 				case p.FunctionCall != nil:
 					out = append(out, "call "+p.FunctionCall.Name)
 				case p.FunctionResponse != nil:
@@ -202,7 +202,7 @@ func TestAgentCallbacksAroundTransfers(t *testing.T) {
 	root := llm("root", llm("child"))
 	a := tree(root)
 	a.Callbacks = callbacks.Set{AfterAgent: map[string]callbacks.AfterAgent{
-		"sign": func(_ context.Context, c *callbacks.Context) (*genai.Content, error) { return content("bye") },
+		"sign": func(_ context.Context, _ *callbacks.Context) (*genai.Content, error) { return content("bye") },
 	}}
 	root.Callbacks = agent.Callbacks{agent.AfterAgent: {{Name: "sign"}}}
 	root.SubAgents[0].Callbacks = root.Callbacks

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ func (w *world) resume() *world {
 	w.t.Helper()
 	next := newWorld(w.t)
 	next.inbox, next.turns, next.tools, next.lists, next.counts, next.ids = w.inbox, w.turns, w.tools, w.lists, w.counts, w.ids
+	maps.Copy(next.custom, w.custom)
+	next.read = w.read
 	return next
 }
 

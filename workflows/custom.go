@@ -2,8 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/workflow"
@@ -17,7 +15,7 @@ import (
 type Agents map[string]AgentFunc
 
 // Names lists the registered names, sorted.
-func (a Agents) Names() []string { return slices.Sorted(maps.Keys(a)) }
+func (a Agents) Names() []string { return workflow.DeterministicKeys(a) }
 
 // AgentFunc is a custom agent: the counterpart of ADK's _run_async_impl. It decides in plain Go what runs when, by the methods
 // of [Agent], and needs no code to survive a crash, a deploy or a wait of weeks: it is workflow code, and where a run continues
@@ -92,7 +90,8 @@ func (s *session) runCustom(ctx workflow.Context, t *thread, n agent.Node, f *wi
 	return a.escalate, nil
 }
 
-// block stops the run until another worker has code that fits: an error would end the session.
+// block stops the run until another worker has code that fits: Temporal fails the task of a panic, and tries again. An error
+// would end the session.
 func block(format string, args ...any) {
-	panic(fmt.Sprintf(format, args...)) //nolint:forbidigo // see above: Temporal fails the task, and tries again
+	panic(fmt.Sprintf(format, args...))
 }

@@ -3,8 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -69,7 +67,7 @@ type Emission struct {
 // Emit appends an event. Its content goes to the session and not to the run's history.
 func (a *Agent) Emit(e Emission) error {
 	delta := map[string]json.RawMessage{}
-	for _, key := range slices.Sorted(maps.Keys(e.State)) {
+	for _, key := range workflow.DeterministicKeys(e.State) {
 		body, err := json.Marshal(e.State[key])
 		if err != nil {
 			return fmt.Errorf("agent %s: state %s: %w", a.node.Name, key, err)

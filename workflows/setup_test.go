@@ -30,11 +30,15 @@ type world struct {
 	t *testing.T
 
 	inbox []string
-	// turns are what the models of agents answer, by agent: each a list of tool names; when they are used up, a final text.
+	// turns are what the models of agents answer, by agent: each a list of tool names, of agents behind tools ("agent x") or of
+	// those to hand over to ("to x"); when they are used up, a final text.
 	turns map[string][][]string
 	tools map[string]tool
 	lists map[string]func(n int, in wire.ListInput) wire.ListResult
 	close func(in wire.CloseInput) wire.CloseResult
+	read  func(in wire.ReadInput) wire.ReadResult
+	// custom agents by name; add to it before the run.
+	custom workflows.Agents
 	// closes says that the request of a cancelled call is closed with it.
 	closes bool
 	// at is called when an activity begins, with its name as it is noted.
@@ -56,14 +60,15 @@ func newWorld(t *testing.T) *world {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	w := &world{
-		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, inbox: []string{"in-1"}, counts: map[string]int{},
+		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, inbox: []string{"in-1"}, counts: map[string]int{}, custom: workflows.Agents{},
 		turns: map[string][][]string{}, tools: map[string]tool{}, lists: map[string]func(int, wire.ListInput) wire.ListResult{},
 	}
 	w.SetTestTimeout(20 * time.Second)
-	w.RegisterWorkflowWithOptions(workflows.Agents(nil).Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
+	w.RegisterWorkflowWithOptions(w.custom.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	for name, f := range map[string]any{
 		wire.ActivityTake: w.take, wire.ActivityListTools: w.list, wire.ActivityCallModel: w.model, wire.ActivityClose: w.closing,
 		wire.ActivitySettle: w.settle, wire.ActivityMirror: w.mirror, wire.ActivityFinish: w.finish,
+		wire.ActivityEmit: w.emit, wire.ActivityOpen: w.open, wire.ActivityRead: w.reading, wire.ActivityReturn: w.returning, wire.ActivityCallback: w.callback,
 	} {
 		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
@@ -120,7 +125,14 @@ func (w *world) model(_ context.Context, in wire.ModelInput) (wire.ModelResult, 
 	out := wire.ModelResult{Event: w.id("ev-" + in.Agent)}
 	if turns := w.turns[in.Agent]; n <= len(turns) {
 		for _, name := range turns[n-1] {
-			out.Calls = append(out.Calls, wire.Call{ID: w.id("call"), Tool: name})
+			call := wire.Call{ID: w.id("call"), Tool: name}
+			if called, ok := strings.CutPrefix(name, "agent "); ok {
+				call.Tool, call.Agent = "", called
+			}
+			if target, ok := strings.CutPrefix(name, "to "); ok {
+				call.Tool, call.Answer, call.Transfer = "", "an-"+call.ID, target
+			}
+			out.Calls = append(out.Calls, call)
 		}
 	}
 	return out, nil
@@ -159,6 +171,38 @@ func (w *world) settle(_ context.Context, in wire.SettleInput) (wire.SettleResul
 func (w *world) mirror(_ context.Context, in wire.MirrorInput) error {
 	w.note("mirror "+string(in.State), in)
 	return nil
+}
+
+func (w *world) emit(_ context.Context, in wire.EmitInput) (wire.EmitResult, error) {
+	w.note("emit", in)
+	return wire.EmitResult{Event: w.id("em")}, nil
+}
+
+func (w *world) open(_ context.Context, in wire.OpenInput) (wire.OpenResult, error) {
+	w.note("open "+in.Tool, in)
+	return wire.OpenResult{Event: w.id("op"), Call: wire.Call{ID: w.id("call"), Tool: in.Tool}}, nil
+}
+
+func (w *world) reading(_ context.Context, in wire.ReadInput) (wire.ReadResult, error) {
+	w.note("read", in)
+	if w.read == nil {
+		return wire.ReadResult{}, nil
+	}
+	return w.read(in), nil
+}
+
+func (w *world) returning(_ context.Context, in wire.ReturnInput) (wire.ReturnResult, error) {
+	w.note("return", in)
+	return wire.ReturnResult{Event: "re-" + in.Call}, nil
+}
+
+func (w *world) callback(_ context.Context, in wire.CallbackInput) (wire.CallbackResult, error) {
+	side := "before "
+	if in.After {
+		side = "after "
+	}
+	w.note(side+in.Agent, in)
+	return wire.CallbackResult{Event: w.id("cb")}, nil
 }
 
 func (w *world) finish(_ context.Context, in wire.FinishInput) (wire.FinishResult, error) {
