@@ -59,6 +59,10 @@ type Requests interface {
 	// Ask calls event, if it opens the request, with the link known.
 	Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error)
 	CloseRequest(ctx context.Context, row session.Session, id string) (auth.Status, error)
+	// Remind writes down a reminder of a pending request, and the event that event makes of it. a says who appends.
+	Remind(ctx context.Context, a session.Append, id string, event func(auth.Request) session.NewEvent) error
+	// Queued says whether a message is queued, and whether an answer to the invocation's requests is on its way.
+	Queued(ctx context.Context, row session.Session, invocation string) (message, answer bool, err error)
 	// WithdrawRequest closes the request of a call that was cancelled, unless another open call of the session waits for it;
 	// closed says that it is cancelled now.
 	WithdrawRequest(ctx context.Context, row session.Session, id string) (closed bool, err error)
@@ -142,6 +146,8 @@ func (a *Activities) Register(r Registry) {
 		wire.ActivityClose:     a.Close,
 		wire.ActivitySettle:    a.Settle,
 		wire.ActivityMirror:    a.Mirror,
+		wire.ActivityRemind:    a.Remind,
+		wire.ActivityQueued:    a.Queued,
 		wire.ActivityFinish:    a.Finish,
 	} {
 		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})

@@ -170,6 +170,9 @@ func (a *Activities) modelResult(ctx context.Context, t *attempt, record *sessio
 		return wire.ModelResult{}, err
 	}
 	out := wire.ModelResult{Event: record.ID}
+	if t.def.Root.Limits.CountsTokens() { // it stands in every history that has it
+		out.Tokens = tokens(record.UsageMetadata)
+	}
 	out.Failed = record.ErrorCode != "" && len(record.Calls()) == 0 && (record.Text() == "" || record.ErrorCode == codeOutput)
 	for _, call := range record.Calls() {
 		row, err := a.Log.Call(ctx, t.row, call.ID)
@@ -187,4 +190,12 @@ func response(id, invocation, author, call, name string, parents []string, body 
 		ID: id, InvocationID: invocation, Author: author,
 		Content: &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{ID: call, Name: name, Response: body}}}},
 	}}
+}
+
+// tokens counts what a model call has used. Not every provider gives the sum.
+func tokens(u *genai.GenerateContentResponseUsageMetadata) int {
+	if u == nil {
+		return 0
+	}
+	return int(max(u.TotalTokenCount, u.PromptTokenCount+u.CandidatesTokenCount+u.ThoughtsTokenCount+u.ToolUsePromptTokenCount))
 }

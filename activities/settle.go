@@ -165,7 +165,7 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 	add.Answers = map[string]string{}
 	heads := slices.Clone(in.Heads)
 	for i, call := range open {
-		message := "The call was cancelled."
+		message := a.unanswered(ctx, t, call.ID, in)
 		if call.MayHaveRun() {
 			message += " It is not known whether it took effect."
 		}
@@ -177,7 +177,7 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 		add.Events, add.Answers[call.ID] = append(add.Events, e), e.ID
 		heads = append(heads, e.ID)
 	}
-	if code, message := notice(in.End); code != "" && in.Invocation != "" {
+	if code, message := a.notice(ctx, t, in); code != "" && in.Invocation != "" {
 		add.Events = append(add.Events, session.NewEvent{Kind: session.KindNotice, Parents: heads, Event: session.Event{
 			ID: t.id(wire.RoleEvent), InvocationID: in.Invocation, Author: t.def.Root.Name, ErrorCode: code, ErrorMessage: message, TurnComplete: true,
 		}})
@@ -190,17 +190,4 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 		return wire.FinishResult{}, a.failed(ctx, "finish invocation", err)
 	}
 	return wire.FinishResult{Heads: tips}, nil
-}
-
-func notice(end string) (code, message string) {
-	switch end {
-	case wire.EndCancelled:
-		return "CANCELLED", "The invocation was cancelled."
-	case wire.EndLimit:
-		return "LIMIT_REACHED", "The invocation reached its limit of model calls and was ended."
-	case wire.EndFailed:
-		return "FAILED", "The invocation failed."
-	default:
-		return "", ""
-	}
 }

@@ -188,6 +188,19 @@ type RemindInput struct {
 	Number int `json:"number"`
 }
 
+// QueuedInput is the input of [ActivityQueued].
+type QueuedInput struct {
+	Invocation string `json:"invocation"`
+}
+
+// QueuedResult is its result.
+type QueuedResult struct {
+	// Message says that a message of the session is queued.
+	Message bool `json:"message,omitempty"`
+	// Answer says that an answer to the invocation's requests is on its way to the run.
+	Answer bool `json:"answer,omitempty"`
+}
+
 // Endings of an invocation.
 const (
 	EndDone      = "done"

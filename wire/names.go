@@ -34,6 +34,8 @@ const (
 	ActivityMirror = "tarry.mirror"
 	// ActivityRemind (local) tells clients that a request is still open.
 	ActivityRemind = "tarry.remind"
+	// ActivityQueued (local) says whether a message waits to interrupt an invocation.
+	ActivityQueued = "tarry.queued"
 	// ActivityFinish (local) ends an invocation.
 	ActivityFinish = "tarry.finish"
 	// ToolPrefix begins the activity type of every tool call: tool/<toolset>/<name>.

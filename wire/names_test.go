@@ -18,7 +18,7 @@ func TestPermanentNames(t *testing.T) {
 
 		wire.ActivityTake: "tarry.take", wire.ActivityListTools: "tarry.list_tools", wire.ActivityCallModel: "tarry.call_model",
 		wire.ActivityClose: "tarry.close", wire.ActivitySettle: "tarry.settle", wire.ActivityMirror: "tarry.mirror",
-		wire.ActivityFinish: "tarry.finish", wire.ActivityRemind: "tarry.remind", wire.EndSuperseded: "superseded", wire.ToolPrefix: "tool/",
+		wire.ActivityFinish: "tarry.finish", wire.ActivityRemind: "tarry.remind", wire.EndSuperseded: "superseded", wire.ActivityQueued: "tarry.queued", wire.ToolPrefix: "tool/",
 
 		wire.SignalMessage: "tarry.message", wire.SignalResolved: "tarry.resolved", wire.SignalCancel: "tarry.cancel",
 		wire.SignalContinueAsNew: "tarry.continue_as_new", wire.QueryStatus: "tarry.status",

@@ -32,7 +32,7 @@ func payloads() map[string]any {
 		"list_input": &wire.ListInput{}, "list_result": &wire.ListResult{}, "model_input": &wire.ModelInput{}, "model_result": &wire.ModelResult{},
 		"tool_input": &wire.ToolInput{}, "tool_result": &wire.ToolResult{}, "close_input": &wire.CloseInput{}, "close_result": &wire.CloseResult{},
 		"settle_input": &wire.SettleInput{}, "settle_result": &wire.SettleResult{}, "mirror_input": &wire.MirrorInput{},
-		"remind_input": &wire.RemindInput{},
+		"remind_input": &wire.RemindInput{}, "queued_input": &wire.QueuedInput{}, "queued_result": &wire.QueuedResult{},
 		"finish_input": &wire.FinishInput{}, "finish_result": &wire.FinishResult{},
 		"message": &wire.Message{}, "resolved": &wire.Resolved{}, "cancel": &wire.Cancel{}, "status": &wire.Status{},
 	}

@@ -35,7 +35,7 @@ const changeDrain = "drain"
 // park ends the run where nothing but waits is left and it is due. No activity is in flight then; what is waited for stands
 // in the frames. A wait begins no new run by itself: only progress or a signal of this run makes it due.
 func (s *session) park(ctx workflow.Context) {
-	if s.drained.IsReady() || s.branch.active == 0 || s.branch.waiting+s.branch.asleep < s.branch.active || ctx.Err() != nil || s.cancelled {
+	if s.drained.IsReady() || s.over.end != "" || s.branch.active == 0 || s.branch.waiting+s.branch.asleep < s.branch.active || ctx.Err() != nil || s.cancelled {
 		return
 	}
 	due := s.continuing || (s.worked || s.heard) && s.long(ctx)

@@ -145,6 +145,17 @@ func callFinish(ctx workflow.Context, in wire.FinishInput) (out wire.FinishResul
 	return out, err
 }
 
-func newTimer(ctx workflow.Context, d time.Duration) workflow.Future {
-	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: "login deadline"})
+func callRemind(ctx workflow.Context, in wire.RemindInput) error {
+	ctx = withLocal(ctx)
+	return workflow.ExecuteLocalActivity(ctx, wire.ActivityRemind, in).Get(ctx, nil)
+}
+
+func callQueued(ctx workflow.Context, in wire.QueuedInput) (out wire.QueuedResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityQueued, in).Get(ctx, &out)
+	return out, err
+}
+
+func newTimer(ctx workflow.Context, d time.Duration, summary string) workflow.Future {
+	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: summary})
 }

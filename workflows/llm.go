@@ -47,6 +47,7 @@ func (s *session) turn(ctx workflow.Context, t *thread, n agent.Node, f *wire.Fr
 	}
 	t.at(turn.Event)
 	s.worked = true
+	s.used(turn.Tokens)
 	if turn.Failed {
 		return false, &endError{wire.EndFailed}
 	}
@@ -54,20 +55,6 @@ func (s *session) turn(ctx workflow.Context, t *thread, n agent.Node, f *wire.Fr
 		f.Calls = append(f.Calls, wire.OpenCall{Call: call, Event: call.Answer})
 	}
 	return len(f.Calls) == 0, nil
-}
-
-// spend counts a model call against the invocation's limit, over the whole tree.
-func (s *session) spend() error {
-	limit := s.in.Plan.Limits.ModelCalls
-	if limit == 0 {
-		limit = agent.DefaultModelCalls
-	}
-	inv := s.carry.Invocation
-	if inv.ModelCalls >= limit {
-		return &endError{wire.EndLimit}
-	}
-	inv.ModelCalls++
-	return nil
 }
 
 // lists returns the listings of the agent's toolsets, each made once per invocation. A toolset whose login was denied

@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -31,6 +32,8 @@ type session struct {
 	signals signals
 	waits   waits
 	branch  branches
+	over    over
+	since   time.Time // when the invocation began to work, or went on after a wait; zero while it waits, or where nobody asks
 
 	state      wire.State
 	agent      string
@@ -150,21 +153,33 @@ func (s *session) invoke(ctx workflow.Context) (again bool, err error) {
 		inv.Lists = map[string]string{}
 	}
 	work, cancel := workflow.WithCancel(ctx)
-	s.stop = cancel
+	s.stop, s.over = cancel, over{}
 	defer cancel()
 	if s.cancels(inv) { // while the message was queued or being taken, or as the last run ended
 		cancel()
 	}
 	s.branch = branches{active: 1}
 	s.setState(ctx, wire.StateRunning)
-	_, err = s.agentRun(work, s.rootThread(), s.in.Plan.Root, &inv.Frame)
-	if errors.Is(err, errContinue) {
-		return true, nil
+	if l, ok := s.exhaustedSession(); ok {
+		s.end(over{end: wire.EndLimit, limit: l})
 	}
+	s.meter(work)
+	s.interrupts(work)
+	_, err = s.agentRun(work, s.rootThread(), s.in.Plan.Root, &inv.Frame)
+	s.measure(ctx)
+	end := s.over.end // also where a custom agent takes its children's errors for its own affair
+	if end == "" {
+		if errors.Is(err, errContinue) {
+			return true, nil
+		}
+		end = ending(err)
+	}
+	cancel()
 	s.waits.abandon()
-	if err := s.finish(ctx, inv, ending(err)); err != nil {
+	if err := s.finish(ctx, inv, end); err != nil {
 		return false, err
 	}
+	s.over = over{}
 	s.carry.Cancelled = slices.DeleteFunc(s.carry.Cancelled, func(id string) bool { return id == inv.ID })
 	s.carry.Invocation = nil
 	return false, nil
@@ -180,6 +195,9 @@ func (s *session) finish(ctx workflow.Context, inv *wire.Invocation, end string)
 		Heads:      s.carry.Heads,
 		Denied:     inv.Denied,
 		Closed:     closed,
+		Limit:      s.over.limit.key,
+		Most:       s.over.limit.most,
+		Expired:    s.over.expired,
 	})
 	if err != nil {
 		return err

@@ -41,6 +41,10 @@ type world struct {
 	custom workflows.Agents
 	// closes says that the request of a cancelled call is closed with it.
 	closes bool
+	// queued is what the store knows when a message waits to interrupt; nil: whatever the inbox holds, and no answer.
+	queued func(n int) wire.QueuedResult
+	// tokens is what each model call uses.
+	tokens int
 	// at is called when an activity begins, with its name as it is noted.
 	at func(name string)
 
@@ -67,7 +71,7 @@ func newWorld(t *testing.T) *world {
 	w.RegisterWorkflowWithOptions(w.custom.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	for name, f := range map[string]any{
 		wire.ActivityTake: w.take, wire.ActivityListTools: w.list, wire.ActivityCallModel: w.model, wire.ActivityClose: w.closing,
-		wire.ActivitySettle: w.settle, wire.ActivityMirror: w.mirror, wire.ActivityFinish: w.finish,
+		wire.ActivitySettle: w.settle, wire.ActivityMirror: w.mirror, wire.ActivityFinish: w.finish, wire.ActivityRemind: w.remind, wire.ActivityQueued: w.queue,
 		wire.ActivityEmit: w.emit, wire.ActivityOpen: w.open, wire.ActivityRead: w.reading, wire.ActivityReturn: w.returning, wire.ActivityCallback: w.callback,
 	} {
 		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
@@ -122,7 +126,7 @@ func (w *world) list(_ context.Context, in wire.ListInput) (wire.ListResult, err
 
 func (w *world) model(_ context.Context, in wire.ModelInput) (wire.ModelResult, error) {
 	n := w.note("model "+in.Agent, in)
-	out := wire.ModelResult{Event: w.id("ev-" + in.Agent)}
+	out := wire.ModelResult{Event: w.id("ev-" + in.Agent), Tokens: w.tokens}
 	if turns := w.turns[in.Agent]; n <= len(turns) {
 		for _, name := range turns[n-1] {
 			call := wire.Call{ID: w.id("call"), Tool: name}
@@ -203,6 +207,21 @@ func (w *world) callback(_ context.Context, in wire.CallbackInput) (wire.Callbac
 	}
 	w.note(side+in.Agent, in)
 	return wire.CallbackResult{Event: w.id("cb")}, nil
+}
+
+func (w *world) remind(_ context.Context, in wire.RemindInput) error {
+	w.note("remind "+in.Request, in)
+	return nil
+}
+
+func (w *world) queue(_ context.Context, in wire.QueuedInput) (wire.QueuedResult, error) {
+	n := w.note("queued", in)
+	if w.queued != nil {
+		return w.queued(n), nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return wire.QueuedResult{Message: len(w.inbox) > 0}, nil
 }
 
 func (w *world) finish(_ context.Context, in wire.FinishInput) (wire.FinishResult, error) {

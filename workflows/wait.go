@@ -112,6 +112,12 @@ func (s *session) await(ctx workflow.Context, n agent.Node, asked wire.Asked) (w
 		return "", err
 	}
 	delete(s.waits.outcomes, asked.Request)
+	s.reminded(asked.Request)
+	if outcome == wire.OutcomeExpired && n.OnDeadline == agent.DeadlineFail {
+		s.carry.Invocation.Denied = true
+		s.end(over{end: wire.EndFailed, expired: asked.Request})
+		return "", &endError{wire.EndFailed}
+	}
 	s.setState(ctx, wire.StateRunning)
 	s.log.Info("wait is over", "request_id", asked.Request, "outcome", string(outcome))
 	return outcome, nil
@@ -130,22 +136,32 @@ func (s *session) falselyAnswered(ctx workflow.Context, answered, asked string) 
 	return true
 }
 
-func (s *session) answer(ctx workflow.Context, _ agent.Node, asked wire.Asked, answer workflow.Future) (outcome wire.Outcome, err error) {
+func (s *session) answer(ctx workflow.Context, n agent.Node, asked wire.Asked, answer workflow.Future) (outcome wire.Outcome, err error) {
 	timed, cancel := workflow.WithCancel(ctx)
 	defer cancel()
-	selector := workflow.NewSelector(ctx)
-	selector.AddFuture(answer, func(f workflow.Future) { err = f.Get(ctx, &outcome) })
-	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) { err = ctx.Err() })
-	selector.AddFuture(s.drained, func(workflow.Future) {
-		if err = errContinue; answer.IsReady() {
-			err = answer.Get(ctx, &outcome)
-		}
-	})
+	var deadline workflow.Future
 	if !asked.Deadline.IsZero() {
 		left := max(asked.Deadline.Sub(workflow.Now(ctx)), 0)
-		selector.AddFuture(newTimer(timed, left), func(workflow.Future) { outcome, err = s.expire(ctx, asked.Request) })
+		deadline = newTimer(timed, left, "deadline")
 	}
-	selector.Select(ctx)
+	for remind := true; remind && err == nil; {
+		remind = false
+		selector := workflow.NewSelector(ctx)
+		selector.AddFuture(answer, func(f workflow.Future) { err = f.Get(ctx, &outcome) })
+		selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) { err = ctx.Err() })
+		selector.AddFuture(s.drained, func(workflow.Future) {
+			if err = errContinue; answer.IsReady() {
+				err = answer.Get(ctx, &outcome)
+			}
+		})
+		if deadline != nil {
+			selector.AddFuture(deadline, func(workflow.Future) { outcome, err = s.expire(ctx, asked.Request) })
+		}
+		if next, ok := s.nextReminder(ctx, n, asked); ok && !answer.IsReady() && !s.drained.IsReady() {
+			selector.AddFuture(newTimer(timed, next, "reminder"), func(workflow.Future) { remind, err = true, s.remind(ctx, n, asked) })
+		}
+		selector.Select(ctx)
+	}
 	return outcome, err
 }
 

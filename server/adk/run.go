@@ -227,6 +227,8 @@ func (h *Handler) ending(ctx context.Context, t turn, invocation string) (string
 		return "the run failed; the worker's log says why, invocation " + invocation, nil
 	case wire.EndLimit:
 		return "the run reached a limit of its invocation", nil
+	case wire.EndSuperseded:
+		return "a newer message ended the run before the person had answered", nil
 	case wire.EndCancelled:
 		return "the run was cancelled", nil
 	}
