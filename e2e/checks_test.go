@@ -39,7 +39,7 @@ func (w *world) checkAnswers(events []event, what string) {
 			switch {
 			case p.FunctionCall != nil && !strings.HasPrefix(p.FunctionCall.Name, "adk_request_"):
 				calls[p.FunctionCall.ID]++
-			case p.FunctionResponse != nil:
+			case p.FunctionResponse != nil && !p.FunctionResponse.WillContinue:
 				require.Contains(w.t, calls, p.FunctionResponse.ID, "%s: a response before its call", what)
 				answers[p.FunctionResponse.ID]++
 			}

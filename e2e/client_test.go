@@ -70,7 +70,7 @@ type runStatus struct {
 	Denied           bool
 	ModelCalls       int                                             `json:"model_calls"`
 	ToolCalls        int                                             `json:"tool_calls"`
-	WaitingFor       []struct{ Request, Link, Tool, Toolset string } `json:"waiting_for"`
+	WaitingFor       []struct{ Kind, Request, Link, Tool, Toolset string } `json:"waiting_for"`
 }
 
 func (r runHandle) path(of string) string {
@@ -106,6 +106,8 @@ type function struct {
 	ID, Name string
 	Args     map[string]any
 	Response map[string]any
+	// WillContinue marks an interim result of a long-running call, which is no answer.
+	WillContinue bool
 }
 
 func (r runHandle) events() (out []event) {

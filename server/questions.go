@@ -47,12 +47,26 @@ func fieldsOf(schema json.RawMessage) (fields []form.Field, shape json.RawMessag
 	if fields, err := form.Fields(schema); err == nil && len(fields) > 0 {
 		return fields, schema, true
 	}
-	shape, err := json.Marshal(map[string]any{"type": "object", "required": []string{bare}, "properties": map[string]any{bare: schema}})
+	shape, err := json.Marshal(map[string]any{"type": "object", "required": []string{bare}, "properties": map[string]any{bare: typed(schema)}})
 	if err != nil {
 		return nil, nil, false
 	}
 	fields, err = form.Fields(shape)
 	return fields, shape, err == nil
+}
+
+// typed says that choices among texts are texts, as forms want to know.
+func typed(schema json.RawMessage) any {
+	var choices struct {
+		Type json.RawMessage `json:"type"`
+		Enum []string        `json:"enum"`
+	}
+	var whole map[string]any
+	if json.Unmarshal(schema, &choices) != nil || choices.Type != nil || len(choices.Enum) == 0 || json.Unmarshal(schema, &whole) != nil {
+		return schema
+	}
+	whole["type"] = "string"
+	return whole
 }
 
 // reply takes what a person filled in.

@@ -36,7 +36,11 @@ func work(ctx context.Context, e process.Environment) (err error) {
 	}
 	defer client.Close()
 	c.Client = client
-	w, err := tarry.NewWorker(ctx, tarry.App{}, c)
+	a, err := app(e.Lookup)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	w, err := tarry.NewWorker(ctx, a, c)
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
