@@ -43,8 +43,8 @@ func started(h *historypb.History) (in wire.SessionInput, unknown string, err er
 	return in, "", nil
 }
 
-// leastEvents are those that the SDK's replayer wants: a start and one workflow task.
-const leastEvents = 3
+// leastEvents are those of a run that no worker has seen yet: its start, and the workflow task that waits for one.
+const leastEvents = 2
 
 // nodes are a plan's agents, parents first.
 func nodes(n agent.Node) func(yield func(agent.Node) bool) {

@@ -128,6 +128,9 @@ func (p Replayer) History(_ context.Context, h *historypb.History) (Result, erro
 
 // run replays a history and returns the steps that the code took, up to where it failed.
 func (p Replayer) run(h *historypb.History) ([]step, error) {
+	if lastTask(h) == 0 {
+		return nil, nil // nothing was decided yet
+	}
 	seen := &recorder{}
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		Interceptors:             []interceptor.WorkerInterceptor{seen},

@@ -289,3 +289,15 @@ func TestUnfinishedHistory(t *testing.T) {
 	_, err := replay.History(t.Context(), h)
 	require.NoError(t, err)
 }
+
+// A run whose first message has not been looked at yet, since no worker is there, is no obstacle.
+func TestRunThatHasNotBegun(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"granted", "continued"} { // begun by a signal, and by the run before
+		h := history(t, name)
+		h.Events = h.GetEvents()[:2]
+		r, err := replay.History(t.Context(), h)
+		require.NoError(t, err)
+		require.Zero(t, r.Activities)
+	}
+}
