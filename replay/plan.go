@@ -96,7 +96,7 @@ func (e *DifferenceError) explain(plan agent.Plan) {
 	case e.Cause != nil && e.Now == "" && !e.says("nondeterministic workflow", "a matching", "lookup failed", "code executed local activity"):
 		e.Reason = brief(e.Cause) // the code did not get further for another reason than its steps, such as a panic
 	case len(custom) > 0:
-		e.Reason = fmt.Sprintf("Likely a custom agent was changed (%s): runs that are under way need its old steps", strings.Join(custom, ", "))
+		e.Reason = fmt.Sprintf("Likely a custom agent was changed (%s): put the change behind Agent.Version, so that runs which are under way keep its old steps", strings.Join(custom, ", "))
 	}
 }
 

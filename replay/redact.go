@@ -25,13 +25,24 @@ import (
 // the year 2000, and every other time keeps its distance. Names of the app, its agents, toolsets and tools stay, and so does
 // the hash of the definition. The same histories make the same copies.
 //
-// Whatever is not known to be a name is replaced. Where a custom agent decides by a text of its own, the copy may not replay:
-// check it.
+// Whatever is not known to be a name is replaced, texts among what a custom agent reads of state and of tools' results
+// included. Where one decides by such a text the copy does not replay, unless [Redaction] keeps them.
 func Redact(histories ...*historypb.History) ([]*historypb.History, error) {
+	return Redaction{}.Redact(histories...)
+}
+
+// Redaction is what [Redact] does, with choices. The zero value is Redact's.
+type Redaction struct {
+	// KeepValues leaves what custom agents read as it is: it is content, and they decide by it.
+	KeepValues bool
+}
+
+// Redact is [Redact] with choices.
+func (o Redaction) Redact(histories ...*historypb.History) ([]*historypb.History, error) {
 	if len(histories) == 0 {
 		return nil, nil
 	}
-	r := &redactor{seen: map[string]string{}}
+	r := &redactor{Redaction: o, seen: map[string]string{}}
 	for _, h := range histories {
 		if _, _, err := started(h); err != nil {
 			return nil, err
@@ -51,6 +62,7 @@ func Redact(histories ...*historypb.History) ([]*historypb.History, error) {
 
 // redactor replaces in two passes: the ids are collected first, so that their order among each other can be kept.
 type redactor struct {
+	Redaction
 	collecting bool
 	seen       map[string]string // what was found → what takes its place
 	start      time.Time         // of the earliest history

@@ -16,15 +16,16 @@ import (
 // is replaced until it is known.
 func names(field string) bool {
 	return slices.Contains([]string{
-		"definition", "app", "name", "kind", "custom", "toolset", "toolsets", "tool", "agent", "transfer", "after", "op",
-		"mode", "state", "end", "reason", "outcome", "status", "ActivityID", "ActivityType",
+		"definition", "plan", "toolset", "tool", "agent", "transfer", "after", "op",
+		"mode", "state", "end", "reason", "outcome", "limit", "most", "ActivityID", "ActivityType",
 	}, field)
 }
 
-// Fields that hold other things than fields.
+// Fields below which all is alike.
 const (
-	mapOfLists = "lists"
-	freeValue  = "value"
+	plan  = "plan"  // names and rules of the definition
+	lists = "lists" // listings by toolset
+	value = "value" // what a custom agent reads: content
 )
 
 // payload redacts the texts of a JSON payload.
@@ -96,8 +97,8 @@ func (r *redactor) composite(in *json.Decoder, out *bytes.Buffer, field string, 
 			}
 			out.WriteByte(':')
 		}
-		if field == mapOfLists || field == freeValue {
-			name = field // keys are names that agents or programs chose, and say nothing about what they hold
+		if field == plan || field == lists || field == value {
+			name = field
 		}
 		if err := r.value(in, out, name); err != nil {
 			return err
@@ -120,7 +121,7 @@ func closing(out *bytes.Buffer, end json.Token) error {
 }
 
 func (r *redactor) string(text, field string) string {
-	if names(field) {
+	if names(field) || field == value && r.KeepValues {
 		return text
 	}
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {

@@ -6,9 +6,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -70,4 +74,84 @@ func TestRedact(t *testing.T) {
 			require.True(t, proto.Equal(out[0], again[0]), "the same each time")
 		})
 	}
+}
+
+// marked adds what could tell of a person to a history, wherever the SDK and Temporal have a place for it.
+func marked(t *testing.T) *historypb.History {
+	t.Helper()
+	const mark = "alice@example.com"
+	h := history(t, "denied")
+	text := func(s string) *commonpb.Payload {
+		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain"), "key": []byte(mark)}, Data: []byte(s)}
+	}
+	a := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	a.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{mark: text(`"x"`)}}
+	a.Header = &commonpb.Header{Fields: map[string]*commonpb.Payload{"who": text(`"` + mark + `"`)}}
+	a.SearchAttributes.IndexedFields["Customer"] = text(`"` + mark + `"`)
+	a.ContinuedFailure = &failurepb.Failure{
+		Message: mark, Source: mark, StackTrace: mark, EncodedAttributes: text(`"` + mark + `"`), Cause: &failurepb.Failure{Message: mark},
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{
+			Type: "tarry.final", Details: &commonpb.Payloads{Payloads: []*commonpb.Payload{text(`"` + mark + `"`)}},
+		}},
+	}
+	for _, e := range h.GetEvents() {
+		e.UserMetadata = &sdkpb.UserMetadata{Summary: text(`"` + mark + `"`)}
+		if m := e.GetMarkerRecordedEventAttributes(); e.GetEventId() == 38 {
+			edit(t, m.GetDetails()["result"], `}`, `,"value":{"name":["`+mark+`",7,"negative"]}}`)
+		}
+	}
+	edit(t, a.GetInput(), `"kind":"LlmAgent"`, `"kind":"LlmAgent","on_deadline":"fail"`)
+	return h
+}
+
+// Nothing that could tell of a person is kept, wherever it stands; what the code decides by is.
+func TestRedactEverywhere(t *testing.T) {
+	t.Parallel()
+	h := marked(t)
+	out, err := replay.Redact(h)
+	require.NoError(t, err)
+	redacted := text(t, out[0])
+	require.NotContains(t, redacted, "alice")
+	require.NotContains(t, redacted, "negative")
+	require.Contains(t, redacted, `"on_deadline":"fail"`)
+	require.Contains(t, redacted, "tarry.final")
+	require.Contains(t, redacted, `,7,`)
+	_, err = replay.History(t.Context(), out[0])
+	require.NoError(t, err)
+
+	out, err = replay.Redaction{KeepValues: true}.Redact(h)
+	require.NoError(t, err)
+	require.Contains(t, text(t, out[0]), `"value":{"name":["alice@example.com",7,"negative"]}`)
+}
+
+// Runs of a chain are redacted together, so that one still names the other, and their order in time is kept.
+func TestRedactChain(t *testing.T) {
+	t.Parallel()
+	out, err := replay.Redact(history(t, "continued_run1"), history(t, "continued"))
+	require.NoError(t, err)
+	first, last := out[0].GetEvents(), out[1].GetEvents()
+	require.Equal(t, first[len(first)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
+		last[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId())
+	require.Equal(t, first[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId(),
+		last[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId())
+	require.Equal(t, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), first[0].GetEventTime().AsTime())
+	require.True(t, first[len(first)-1].GetEventTime().AsTime().After(first[0].GetEventTime().AsTime()))
+	require.False(t, last[0].GetEventTime().AsTime().Before(first[len(first)-1].GetEventTime().AsTime()))
+}
+
+func TestRedactRefuses(t *testing.T) {
+	t.Parallel()
+	_, err := replay.Redact(&historypb.History{})
+	require.ErrorIs(t, err, replay.ErrHistory)
+	h := history(t, "denied")
+	scheduled(t, h, "tarry.take")[0].GetInput().GetPayloads()[0].Metadata["encoding"] = []byte("binary/encrypted")
+	_, err = replay.Redact(h)
+	require.ErrorContains(t, err, `redact event 6: a payload is encoded as "binary/encrypted"`)
+	h = history(t, "denied")
+	scheduled(t, h, "tarry.take")[0].GetInput().GetPayloads()[0].Data = []byte(`{"heads":`)
+	_, err = replay.Redact(h)
+	require.ErrorContains(t, err, "redact event 6: payload is not JSON")
+	out, err := replay.Redact()
+	require.NoError(t, err)
+	require.Empty(t, out)
 }

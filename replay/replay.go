@@ -144,11 +144,13 @@ func (p Replayer) run(h *historypb.History) ([]step, error) {
 	return seen.steps, err
 }
 
+const mostOfCause = 400
+
 // brief is what the SDK says, without the attributes of its commands.
 func brief(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if i := strings.Index(text, "[TMPRL1100]"); i >= 0 {
 		text = text[i:]
 	}
-	return "The SDK's replayer says: " + short([]byte(text))
+	return "The SDK's replayer says: " + cut(text, mostOfCause)
 }

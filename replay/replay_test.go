@@ -3,6 +3,7 @@ package replay_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -228,7 +229,7 @@ func TestHistoryThatContradictsItself(t *testing.T) {
 	at.GetActivityTaskCompletedEventAttributes().ScheduledEventId = 999
 	_, err := replay.History(t.Context(), h)
 	require.ErrorIs(t, err, replay.ErrMismatch)
-	require.ErrorContains(t, err, "The SDK's replayer says: \"[TMPRL1100] ")
+	require.ErrorContains(t, err, "The SDK's replayer says: [TMPRL1100] ")
 }
 
 // A session with custom agents needs them, at any depth of its plan; what is registered is named.
@@ -253,6 +254,50 @@ func TestCustomAgentsMustBeThere(t *testing.T) {
 			require.NotErrorIs(t, err, replay.ErrMismatch)
 			require.ErrorContains(t, err, tc.says)
 			require.ErrorContains(t, err, "replay.Replayer{Agents")
+		})
+	}
+}
+
+// What an app's own agents do is checked as the rest is: a change without a version is found, one with a version fits.
+func TestCustomAgents(t *testing.T) {
+	t.Parallel()
+	run := func(a *workflows.Agent) error {
+		_, err := a.Run("no_tools")
+		return err //nolint:wrapcheck // an agent returns what ends it as it is
+	}
+	say := func(a *workflows.Agent) error {
+		return a.Emit(workflows.Emission{Text: "Once upon a time"}) //nolint:wrapcheck // as above
+	}
+	for name, tc := range map[string]struct {
+		agent workflows.AgentFunc
+		says  []string // nothing: it fits
+	}{
+		"as it was": {run, nil},
+		"more at its end": {func(a *workflows.Agent) error { return errors.Join(run(a), say(a)) }, []string{
+			"event 19: the run ended the invocation; the code would append an event of agent story", "Likely a custom agent was changed (story): put the change behind Agent.Version",
+		}},
+		"more, for new runs": {func(a *workflows.Agent) error {
+			if err := run(a); err != nil || a.Version("say", -1, 1) < 1 {
+				return err
+			}
+			return say(a)
+		}, nil},
+		"nothing": {func(*workflows.Agent) error { return nil }, []string{"event 13: the run called the model of agent no_tools; the code would end the invocation as done"}},
+		"a panic": {func(*workflows.Agent) error { panic("no plot") }, []string{"event 13: the run called the model of agent no_tools; the code would not", "no plot"}}, //nolint:forbidigo // what is tested
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := history(t, "no_tools")
+			edit(t, start(h), `{"name":"no_tools","kind":"LlmAgent"}`, `{"name":"story","kind":"CustomAgent","custom":"story_flow","children":[{"name":"no_tools","kind":"LlmAgent"}]}`)
+			_, err := replay.Replayer{Agents: workflows.Agents{"story_flow": tc.agent}}.History(t.Context(), h)
+			if tc.says == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, replay.ErrMismatch)
+			for _, part := range tc.says {
+				require.ErrorContains(t, err, part)
+			}
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tarry/wire"
@@ -59,7 +58,7 @@ func (s step) ending() verb {
 }
 
 func (s step) activity() verb {
-	var in struct{ Agent, Toolset, Reason, State, End string }
+	var in struct{ Agent, Toolset, Tool, Reason, State, End string }
 	if err := json.Unmarshal(s.input, &in); err != nil {
 		in.Agent = "" // a description says less then
 	}
@@ -75,6 +74,9 @@ func (s step) activity() verb {
 	case s.name == wire.ActivityCallModel:
 		of := suffix(" of agent ", in.Agent)
 		return verb{"called the model" + of, "call the model" + of}
+	case s.name == wire.ActivityCallback:
+		of := suffix(" of agent ", in.Agent)
+		return verb{"ran the callbacks" + of, "run the callbacks" + of}
 	case s.name == wire.ActivityClose:
 		return verb{"closed a request at its deadline", "close a request at its deadline"}
 	case s.name == wire.ActivitySettle:
@@ -86,6 +88,16 @@ func (s step) activity() verb {
 	case s.name == wire.ActivityFinish:
 		how := suffix(" as ", in.End)
 		return verb{"ended the invocation" + how, "end the invocation" + how}
+	case s.name == wire.ActivityEmit:
+		return verb{"appended an event" + suffix(" of agent ", in.Agent), "append an event" + suffix(" of agent ", in.Agent)}
+	case s.name == wire.ActivityOpen:
+		return verb{"began a custom agent's call of a tool", "begin a custom agent's call of tool " + in.Tool}
+	case s.name == wire.ActivityRead:
+		return verb{"read the session for a custom agent", "read the session for a custom agent"}
+	case s.name == wire.ActivityReturn:
+		return verb{"answered the call of an agent", "answer the call of an agent"}
+	case s.name == wire.ActivityRemind:
+		return verb{"reminded the person of a request", "remind the person of a request"}
 	default:
 		return verb{"ran activity " + s.name, "run activity " + s.name}
 	}
@@ -154,9 +166,12 @@ func holds(name string, in map[string]json.RawMessage) string {
 
 const shown = 120
 
-func short(value []byte) string {
-	if len(value) > shown {
-		return strconv.Quote(strings.ToValidUTF8(string(value[:shown]), "")) + "…"
+func short(value []byte) string { return cut(string(value), shown) }
+
+// cut shortens a text to about n bytes.
+func cut(text string, n int) string {
+	if len(text) > n {
+		return strings.ToValidUTF8(text[:n], "") + "…"
 	}
-	return string(value)
+	return text
 }

@@ -21,6 +21,7 @@ import (
 type export struct {
 	app, file, run string
 	chain, raw     bool
+	values         bool
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -30,7 +31,8 @@ func (a *app) exportCommand() *cobra.Command {
 		Short: "Write a run's Temporal history as JSON, for starter replay",
 		Long: `Writes the Temporal history of a session's latest run as JSON, fit to be kept as a fixture: it replays as the history
 does, but ids are replaced, times are moved to the year 2000, and names of hosts, messages of failures and whatever else is
-not needed are gone. Names of the app, its agents and tools stay.
+not needed are gone. Names of the app, its agents and tools stay. Where a custom agent decides by a text that it reads, the
+fixture replays only with --keep-values.
 
 With --chain also the runs before it, if the session continued as new, each in a file of its own.`,
 		Args: cobra.ExactArgs(1),
@@ -43,6 +45,7 @@ With --chain also the runs before it, if the session continued as new, each in a
 	flags.StringVar(&o.run, "run", "", "`id` of the run to write; the latest if none is named")
 	flags.BoolVar(&o.chain, "chain", false, "also the runs before it: FILE_run1.json is the first, FILE.json the one that was asked for")
 	flags.BoolVar(&o.raw, "raw", false, "as Temporal has it: with every id, host and time")
+	flags.BoolVar(&o.values, "keep-values", false, "keep what custom agents read of state and of tools' results: it is content, and they may decide by it")
 	addAppFlag(cmd, &o.app)
 	return cmd
 }
@@ -64,7 +67,7 @@ func (a *app) export(ctx context.Context, o export, session string) error {
 		return err
 	}
 	if !o.raw {
-		if histories, err = redacted(ctx, histories); err != nil {
+		if histories, err = redacted(ctx, o, histories); err != nil {
 			return err
 		}
 	}
@@ -131,8 +134,8 @@ func (c *client) parsed(ctx context.Context, app, session, run string) (*history
 }
 
 // redacted makes fixtures that replay as well as the histories do.
-func redacted(ctx context.Context, histories []*historypb.History) ([]*historypb.History, error) {
-	out, err := replay.Redact(histories...)
+func redacted(ctx context.Context, o export, histories []*historypb.History) ([]*historypb.History, error) {
+	out, err := replay.Redaction{KeepValues: o.values}.Redact(histories...)
 	if err != nil {
 		return nil, failed("%w; --raw writes it as it is", err)
 	}
