@@ -263,10 +263,10 @@ func TestCustomAgents(t *testing.T) {
 	t.Parallel()
 	run := func(a *workflows.Agent) error {
 		_, err := a.Run("no_tools")
-		return err //nolint:wrapcheck // an agent returns what ends it as it is
+		return err
 	}
 	say := func(a *workflows.Agent) error {
-		return a.Emit(workflows.Emission{Text: "Once upon a time"}) //nolint:wrapcheck // as above
+		return a.Emit(workflows.Emission{Text: "Once upon a time"})
 	}
 	for name, tc := range map[string]struct {
 		agent workflows.AgentFunc
@@ -283,7 +283,7 @@ func TestCustomAgents(t *testing.T) {
 			return say(a)
 		}, nil},
 		"nothing": {func(*workflows.Agent) error { return nil }, []string{"event 13: the run called the model of agent no_tools; the code would end the invocation as done"}},
-		"a panic": {func(*workflows.Agent) error { panic("no plot") }, []string{"event 13: the run called the model of agent no_tools; the code would not", "no plot"}}, //nolint:forbidigo // what is tested
+		"a panic": {func(*workflows.Agent) error { panic("no plot") }, []string{"event 13: the run called the model of agent no_tools; the code would not", "no plot"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
