@@ -42,7 +42,7 @@ func Contents(view []*Record, reader Reader) ([]*genai.Content, error) {
 			if told := retold(r); len(told.Parts) > 1 {
 				out = append(out, told)
 			}
-		case len(r.Responses()) > 0: // placed behind its call
+		case slices.ContainsFunc(r.Content.Parts, isResponse): // placed behind its call
 			if words := without(r.Content.Parts); len(words) > 0 {
 				out = append(out, &genai.Content{Role: role(r), Parts: words})
 			}
@@ -67,34 +67,47 @@ func Contents(view []*Record, reader Reader) ([]*genai.Content, error) {
 // responsesTo finds the responses to an agent's calls. What a person sends counts only for a call of the agent that has no
 // response: nobody outside can change a tool's result, or break the conversation with an answer to nothing.
 func responsesTo(visible []*Record, agentName string) map[string]*genai.FunctionResponse {
-	open, out := map[string]bool{}, map[string]*genai.FunctionResponse{}
+	out := make(map[string]*genai.FunctionResponse, len(visible)/2)
+	var said []*genai.FunctionResponse
 	for _, r := range visible {
-		if r.Author != agentName {
-			continue
-		}
-		for _, call := range r.Calls() {
-			open[call.ID] = true
-		}
-		for _, response := range r.Responses() {
-			out[response.ID] = response
+		switch r.Author {
+		case agentName:
+			for _, p := range r.Content.Parts {
+				if p.FunctionResponse != nil {
+					out[p.FunctionResponse.ID] = p.FunctionResponse
+				}
+			}
+		case agent.UserAuthor:
+			said = append(said, r.Responses()...)
 		}
 	}
+	if len(said) == 0 {
+		return out
+	}
+	open := map[string]bool{}
 	for _, r := range visible {
-		if r.Author != agent.UserAuthor {
-			continue
-		}
-		for _, response := range r.Responses() {
-			if open[response.ID] && out[response.ID] == nil {
-				out[response.ID] = response
+		if r.Author == agentName {
+			for _, call := range r.Calls() {
+				open[call.ID] = true
 			}
+		}
+	}
+	for _, response := range said {
+		if open[response.ID] && out[response.ID] == nil {
+			out[response.ID] = response
 		}
 	}
 	return out
 }
 
+func isResponse(p *genai.Part) bool { return p.FunctionResponse != nil }
+
 // without leaves function responses out.
 func without(parts []*genai.Part) []*genai.Part {
-	return slices.DeleteFunc(slices.Clone(parts), func(p *genai.Part) bool { return p.FunctionResponse != nil })
+	if !slices.ContainsFunc(parts, func(p *genai.Part) bool { return !isResponse(p) }) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(parts), isResponse)
 }
 
 func visibleTo(view []*Record, reader Reader) []*Record {

@@ -53,6 +53,9 @@ func (r *Record) shape(contents []*genai.Content) {
 	}
 }
 
+// observed says whether anybody sees the records.
+func (o options) observed() bool { return o.onCall != nil || o.journal != "" }
+
 func (o options) note(r Record) error {
 	if o.onCall != nil {
 		o.onCall(r)

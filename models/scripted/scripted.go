@@ -77,7 +77,9 @@ func (m *Model) answer(ctx context.Context, req *models.Request) (*models.Respon
 	record := Record{
 		Time: time.Now().UTC(), Model: m.script.Name, Agent: v.agent, Turn: v.turn, Answer: agent.stepID(at), Invocation: req.Invocation,
 	}
-	record.shape(req.Contents)
+	if m.cfg.observed() {
+		record.shape(req.Contents) // takes the longer the longer the conversation is
+	}
 	if err := m.cfg.note(record); err != nil {
 		return nil, err
 	}
