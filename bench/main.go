@@ -21,6 +21,8 @@ type options struct {
 	sizes    []size
 	keep     bool
 	profile  string
+	// idempotent makes the tool one that may be called again after a crash.
+	idempotent bool
 }
 
 // size is a length of sessions: so many turns, measured so many times.
@@ -50,6 +52,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.out, "out", "bench/results.json", "file of the results; empty writes none")
 	flags.StringVar(&sizes, "turns", "10x8,100x4,1000x2", "lengths of sessions and how often each is run, as TURNSxROUNDS")
 	flags.StringVar(&o.profile, "profile", "", "file of a CPU profile of Tarry's worker; empty writes none")
+	flags.BoolVar(&o.idempotent, "idempotent", false, "let the tool be one that may be called again after a crash; its calls are not marked")
 	flags.BoolVar(&o.keep, "keep", false, "keep databases and logs")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("read flags: %w", err)

@@ -85,6 +85,9 @@ func newService(ctx context.Context, o options, dir string) (*service, error) {
 		}
 		env = append(env, envProfile+"="+path)
 	}
+	if o.idempotent {
+		env = append(env, envIdempotent+"=yes")
+	}
 	say("starting dev server, worker and server")
 	var err error
 	s.Stack, err = stack.New(ctx, stack.Config{

@@ -36,6 +36,8 @@ const (
 	resultSize = 2048
 	envSizes   = "BENCH_TURNS"
 	envProfile = "BENCH_PROFILE"
+	// envIdempotent is empty for a tool that must not run twice.
+	envIdempotent = "BENCH_IDEMPOTENT"
 )
 
 func workerUsage() string {
@@ -52,7 +54,7 @@ func work(ctx context.Context, e process.Environment) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", envSizes, err)
 	}
-	app, err := newApp(c.ScriptsDir, sizes)
+	app, err := newApp(c.ScriptsDir, sizes, e.Get(envIdempotent, "") != "")
 	if err != nil {
 		return err
 	}
@@ -85,12 +87,16 @@ func work(ctx context.Context, e process.Environment) (err error) {
 }
 
 // newApp makes an agent of each size: its model calls the tool so many times, then answers.
-func newApp(scripts string, sizes []size) (tarry.App, error) {
+func newApp(scripts string, sizes []size, idempotent bool) (tarry.App, error) {
 	type in struct {
 		Page string `json:"page"`
 	}
 	text := strings.Repeat("x", resultSize)
-	read, err := function.New(toolName, "Reads a page.", func(context.Context, in) (string, error) { return text, nil })
+	var opts []function.Option
+	if idempotent {
+		opts = append(opts, function.Idempotent())
+	}
+	read, err := function.New(toolName, "Reads a page.", func(context.Context, in) (string, error) { return text, nil }, opts...)
 	if err != nil {
 		return tarry.App{}, fmt.Errorf("make tool: %w", err)
 	}
