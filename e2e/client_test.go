@@ -68,8 +68,8 @@ type runStatus struct {
 	InvocationStatus string `json:"invocation_status"`
 	Answer           string
 	Denied           bool
-	ModelCalls       int                                             `json:"model_calls"`
-	ToolCalls        int                                             `json:"tool_calls"`
+	ModelCalls       int                                                   `json:"model_calls"`
+	ToolCalls        int                                                   `json:"tool_calls"`
 	WaitingFor       []struct{ Kind, Request, Link, Tool, Toolset string } `json:"waiting_for"`
 }
 

@@ -131,10 +131,9 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event 
 		return auth.Asked{}, err
 	}
 	asking := e.ID
+	a.Events = []session.NewEvent{e}
 	if asking == "" { // the event that it would come after says it all
-		asking = e.Parents[0]
-	} else {
-		a.Events = []session.NewEvent{e}
+		asking, a.Events = e.Parents[0], nil
 	}
 	return c.openRequest(row, a, r, slot, asking)
 }

@@ -185,7 +185,7 @@ func (s *Service) Complete(ctx context.Context, access auth.Access, id string, r
 	if r.Need.Type != auth.TypeResult {
 		return r, ErrNotResult
 	}
-	if err := CheckResult(response); err != nil {
+	if err := s.CheckResult(response); err != nil {
 		return r, err
 	}
 	return s.end(ctx, access, r, response, auth.StatusGranted)
@@ -200,7 +200,7 @@ func (s *Service) Interim(ctx context.Context, access auth.Access, id string, re
 	if r.Need.Type != auth.TypeResult {
 		return r, ErrNotResult
 	}
-	if err := CheckResult(response); err != nil {
+	if err := s.CheckResult(response); err != nil {
 		return r, err
 	}
 	if r.Status, err = s.Store.Interim(ctx, id, access, response); err != nil {
@@ -214,7 +214,7 @@ func (s *Service) Interim(ctx context.Context, access auth.Access, id string, re
 }
 
 // CheckResult says whether a result is of a size that is kept; the error is an [*auth.AnswerError].
-func CheckResult(response map[string]any) error {
+func (*Service) CheckResult(response map[string]any) error {
 	raw, err := json.Marshal(response)
 	switch {
 	case err != nil:

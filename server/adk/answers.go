@@ -17,6 +17,8 @@ type Answers interface {
 	// Fit finds the answer to a tool's question in a response.
 	Fit(r auth.Request, response any) (json.RawMessage, error)
 	Reply(ctx context.Context, access auth.Access, id string, answer json.RawMessage) (auth.Request, error)
+	// CheckResult says whether a result is of a size that is kept.
+	CheckResult(response map[string]any) error
 	// Interim adds to what is known of a call, Complete ends it.
 	Interim(ctx context.Context, access auth.Access, id string, response map[string]any) (auth.Request, error)
 	Complete(ctx context.Context, access auth.Access, id string, response map[string]any) (auth.Request, error)
@@ -44,6 +46,9 @@ func (d *answers) add(h *Handler, r auth.Request, said reply) error {
 	out := answer{request: said.id, interim: said.willContinue}
 	if r.Need.Type == auth.TypeResult {
 		out.result = resultOf(said.response)
+		if err := h.Answers.CheckResult(out.result); err != nil {
+			return h.unfit(said.id, err)
+		}
 		*d = append(*d, out)
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/agent"
+	"tarry/auth"
 	"tarry/auth/inputs"
 	"tarry/auth/vault"
 	"tarry/server/runs"
@@ -33,6 +34,7 @@ const one = "/apps/tickets/users/ann/sessions/s1"
 // bundle is a server over a real store; the test plays the workflow.
 type bundle struct {
 	t       *testing.T
+	answers *inputs.Service
 	store   *store.Store
 	url     string
 	woken   atomic.Int32
@@ -77,10 +79,11 @@ func setup(t *testing.T) *bundle {
 	s, path := streamtest.Open(t)
 	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: path + ".keys", Checks: s})
 	require.NoError(t, err)
-	b := &bundle{t: t, store: s, cancels: make(chan string, 10)}
+	answers := &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)}
+	b := &bundle{t: t, store: s, answers: answers, cancels: make(chan string, 10)}
 	h := &runs.Handler{
 		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: engine{b}, Histories: engine{b},
-		Confirmations: &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
+		Confirmations: answers, Answers: answers,
 		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
 			owner := agent.Owner{App: app, User: user}
 			if user == "eve" {
@@ -445,4 +448,82 @@ func TestApproval(t *testing.T) {
 			require.Contains(t, body, "q1 is over: "+c.want)
 		})
 	}
+}
+
+// A tool's question and a long-running call show what they are about, and are answered once, by their person, with what fits.
+func TestAnswersAndResults(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.player("s1")
+	p.Post("look", wire.ModeJob)
+	p.Take()
+	p.Say("", "call-1")
+	schema := map[string]any{"type": "integer"}
+	p.AskQuestion("call-1", "q1", schema, func(r auth.Request) ([]byte, error) {
+		return b.answers.SealPrompt(r, auth.Prompt{Message: "How many?", Schema: json.RawMessage(`{"type":"integer"}`)})
+	})
+	p.Begin("call-2", nil)
+	p.Running("call-3")
+	shown := b.get(one + "/status")
+	require.Equal(t, "waiting_input", shown["state"])
+	require.Empty(t, shown["answer"])
+	kinds := map[string]map[string]any{}
+	for _, w := range shown["waiting_for"].([]any) {
+		w := w.(map[string]any)
+		kinds[w["kind"].(string)] = w
+	}
+	require.Equal(t, "How many?", kinds["question"]["message"])
+	require.Equal(t, schema, kinds["question"]["schema"])
+	require.Equal(t, map[string]any{"n": 1.0}, kinds["result"]["arguments"])
+	require.Equal(t, "call-2", kinds["result"]["request"])
+
+	question, result := one+"/inputs/q1", one+"/calls/call-2/result"
+	for name, c := range map[string]struct {
+		path, body string
+		status     int
+		says       string
+	}{
+		"no answer":            {question, `{}`, 400, "response is missing"},
+		"nothing":              {question, ``, 400, "empty"},
+		"does not fit":         {question, `{"response":"three"}`, 422, "response: the answer does not fit what was asked for"},
+		"half":                 {question, `{"response":1.5}`, 422, "integer"},
+		"large":                {question, `{"response":"` + strings.Repeat("x", 70<<10) + `"}`, 422, "longer than"},
+		"unknown":              {one + "/inputs/q7", `{"response":3}`, 404, "asks for no answer under the id"},
+		"a result's":           {one + "/inputs/call-2", `{"response":3}`, 404, "asks for no answer"},
+		"somebody else":        {"/apps/tickets/users/bob/sessions/s1/inputs/q1", `{"response":3}`, 404, ""},
+		"no result":            {result, `{}`, 400, "response is missing"},
+		"a question's":         {one + "/calls/q1/result", `{"response":{}}`, 404, "waits for no result"},
+		"a call that runs":     {one + "/calls/call-3/result", `{"response":{}}`, 404, "waits for no result"},
+		"a large result":       {result, `{"response":"` + strings.Repeat("x", 1<<20) + `"}`, 422, "longer than"},
+		"somebody's result":    {"/apps/tickets/users/bob/sessions/s1/calls/call-2/result", `{"response":{}}`, 404, ""},
+		"result of a stranger": {"/apps/tickets/users/eve/sessions/s1/calls/call-2/result", `{"response":{}}`, 403, ""},
+	} {
+		status, body := b.do(http.MethodPost, c.path, c.body)
+		require.Equal(t, c.status, status, name+body)
+		require.Contains(t, body, c.says, name)
+	}
+	require.Zero(t, b.woken.Load())
+
+	for _, c := range []struct {
+		path, body string
+		status     int
+		says       string
+	}{
+		{result, `{"response":{"status":"half"},"interim":true}`, 200, `{"request":"call-2","status":"pending"}`},
+		{question, `{"response":" 3 "}`, 200, `{"request":"q1","status":"granted"}`},
+		{question, `{"response":4}`, 409, "q1 is over: granted"},
+		{result, `{"response":"done"}`, 200, `{"request":"call-2","status":"granted"}`},
+		{result, `{"response":"late","interim":true}`, 409, "is over"},
+		{result, `{"decline":true}`, 409, "is over"},
+	} {
+		status, body := b.do(http.MethodPost, c.path, c.body)
+		require.Equal(t, c.status, status, body)
+		require.Contains(t, body, c.says)
+	}
+	require.EqualValues(t, 3, b.woken.Load())
+
+	p.Begin("call-4", nil)
+	status, body := b.do(http.MethodPost, one+"/calls/call-4/result", `{"decline":true}`)
+	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, `{"request":"call-4","status":"denied"}`, body)
 }
