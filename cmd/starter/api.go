@@ -33,6 +33,10 @@ func wanted(w *runs.Waiting) string {
 		return "input for " + w.Provider
 	case kindConfirmation:
 		return "your approval (starter approve)"
+	case kindQuestion:
+		return "your answer (starter answer)"
+	case kindResult:
+		return "the result (starter answer)"
 	}
 	return "a login at " + w.Provider
 }
@@ -106,11 +110,14 @@ type functionResponse struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
 	Response map[string]any `json:"response"`
+	// WillContinue marks what is known of a long-running call before its result.
+	WillContinue bool `json:"willContinue"`
 }
 
 const (
 	requestCredential   = "adk_request_credential"
 	requestConfirmation = "adk_request_confirmation"
+	requestInput        = "adk_request_input"
 )
 
 // asks returns the call that asks for a login, or nil. A model can write down a call of that name too, with any link; what
@@ -138,6 +145,22 @@ func (e *event) approval() *functionCall {
 		}
 	}
 	return nil
+}
+
+// question returns what a tool asks, or "".
+func (e *event) question() string {
+	for _, p := range e.Content.Parts {
+		if p.FunctionCall == nil || p.FunctionCall.Name != requestInput || !slices.Contains(e.LongRunning, p.FunctionCall.ID) {
+			continue
+		}
+		var args struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(p.FunctionCall.Args, &args) == nil {
+			return args.Message
+		}
+	}
+	return ""
 }
 
 // link is where the person answers; input says that it is no login.

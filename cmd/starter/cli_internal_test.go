@@ -143,6 +143,15 @@ func TestCommands(t *testing.T) {
 				s.WaitingFor = append(s.WaitingFor, runs.Waiting{Kind: "confirmation", Request: id, Tool: "send", Agent: "mailer", Since: since, Arguments: json.RawMessage(`{"n":"` + id + `"}`)})
 			}
 		}),
+		session("third", "s10", "waiting_input", func(s *statusInfo) {
+			s.WaitingFor = []runs.Waiting{{Kind: "question", Request: "q6", Tool: "book", Agent: "booker", Message: "How many\u202e days?", Since: since}}
+		}),
+		session("third", "s11", "waiting_input", func(s *statusInfo) {
+			s.WaitingFor = []runs.Waiting{
+				{Kind: "question", Request: "q7", Tool: "book", Agent: "booker", Message: "How many?", Since: since},
+				{Kind: "result", Request: "adk-c", Tool: "order", Agent: "booker", Arguments: json.RawMessage(`{"n":1}`), Since: since},
+			}
+		}),
 		session("third", "s6", "waiting_input", func(s *statusInfo) {
 			s.WaitingFor = []runs.Waiting{{Kind: "input", Request: "q2", Provider: "https://mcp.example", Tool: "pay", Agent: "planner", Since: since}}
 		}),
@@ -191,6 +200,20 @@ func TestCommands(t *testing.T) {
 		"approve, which":             {"approve s8", 2, "", `choose with --request q4 (send {"n":"q4"}) or --request q5`},
 		"approve, not that":          {"approve s7 --request q4", 2, "", `no call of session s7 waits for approval under the request "q4"`},
 		"approve, nothing":           {"approve s1", 2, "", "no call of session s1 waits for approval"},
+		"show, question":             {"show s10", 3, "your answer (starter answer) for tool book of booker", ""},
+		"show, what is asked":        {"show s10", 3, "How many", ""},
+		"show, result":               {"show s11", 3, "the result (starter answer) for tool order of booker", ""},
+		"answer":                     {"answer s10 3", 0, "", "answered; `starter show s10 --follow`"},
+		"answer, JSON":               {"answer s10 3 --json", 0, `{"request":"q6","status":"granted"}`, ""},
+		"answer, decline":            {"answer s10 --decline", 0, "", "declined"},
+		"answer, one of two":         {"answer s11 q7 3", 0, "", "answered"},
+		"answer, result":             {`answer s11 adk-c {"ok":true} --interim`, 0, "", "noted, and the call waits on"},
+		"answer, which":              {"answer s11 3", 2, "", `name one: q7 (book: How many?) or adk-c (order: {"n":1})`},
+		"answer, not that":           {"answer s10 q9 3", 2, "", `nothing of session s10 waits for an answer under the request "q9"`},
+		"answer, nothing":            {"answer s7 3", 2, "", "nothing of session s7 waits for an answer"},
+		"answer, no value":           {"answer s10", 2, "", "VALUE is missing"},
+		"answer, value and decline":  {"answer s10 q6 3 --decline", 2, "", "--decline takes no VALUE"},
+		"answer, interim":            {"answer s10 3 --interim", 2, "", "--interim is for results of long-running calls; book of booker asks for an answer"},
 		"cancel":                     {"cancel s1", 0, "", "asked to cancel; `starter show s1`"},
 		"cancel, JSON":               {"cancel s1 --json", 0, `{"app":"planner","invocation":"i1","session":"s1"}`, ""},
 		"cancel a call":              {"cancel s1 --call adk-1", 0, "", "asked to cancel call adk-1"},

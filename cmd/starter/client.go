@@ -223,6 +223,22 @@ func (c *client) confirm(ctx context.Context, app, session, request string, conf
 }
 
 // history is that of a run; without, of the latest.
+// answer answers a tool's question, or says what came of a call.
+func (c *client) answer(ctx context.Context, st *statusInfo, w *runs.Waiting, value string, decline, interim bool) (out runs.Decided, err error) {
+	var response json.RawMessage
+	if !decline {
+		if response, err = jsonOf(value, w.Kind == kindResult); err != nil {
+			return out, err
+		}
+	}
+	path, body := "/inputs/"+url.PathEscape(w.Request), any(runs.Answer{Response: response, Decline: decline})
+	if w.Kind == kindResult {
+		path, body = "/calls/"+url.PathEscape(w.Request)+"/result", runs.Result{Response: response, Decline: decline, Interim: interim}
+	}
+	err = c.call(ctx, http.MethodPost, c.session(st.App, st.Session, path), nil, body, &out)
+	return out, err
+}
+
 func (c *client) history(ctx context.Context, app, session, run string) (out json.RawMessage, err error) {
 	query := url.Values{}
 	if run != "" {

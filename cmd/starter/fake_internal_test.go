@@ -75,6 +75,12 @@ func newFake(t *testing.T) *fakeServer {
 	answer("POST "+one+"/confirmations/{request}", 200, func(r *http.Request) (any, bool) {
 		return runs.Decided{Request: r.PathValue("request"), Status: "granted"}, true
 	})
+	answer("POST "+one+"/inputs/{request}", 200, func(r *http.Request) (any, bool) {
+		return runs.Decided{Request: r.PathValue("request"), Status: "granted"}, true
+	})
+	answer("POST "+one+"/calls/{call}/result", 200, func(r *http.Request) (any, bool) {
+		return runs.Decided{Request: r.PathValue("call"), Status: "pending"}, true
+	})
 	answer("GET "+one+"/history", 200, func(r *http.Request) (any, bool) {
 		body, ok := f.histories[r.PathValue("session")+" "+r.URL.Query().Get("run")]
 		return json.RawMessage(body), ok

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -28,6 +29,10 @@ func (p *progress) event(e *event) {
 		p.say("%s wants to call %s %s and needs your approval: starter approve SESSION, or --reject. The run waits as long as it takes", e.Author, call.Name, brief(string(call.Args)))
 		return
 	}
+	if question := e.question(); question != "" {
+		p.say("%s asks: %s\n  answer with: starter answer SESSION VALUE. The run waits as long as it takes", e.Author, brief(question))
+		return
+	}
 	for _, line := range lines(e) {
 		p.say("%s", line)
 	}
@@ -45,9 +50,16 @@ func lines(e *event) []string {
 	for _, part := range e.Content.Parts {
 		switch {
 		case part.FunctionCall != nil:
-			out = append(out, fmt.Sprintf("%s calls %s %s", e.Author, part.FunctionCall.Name, brief(string(part.FunctionCall.Args))))
+			more := ""
+			if slices.Contains(e.LongRunning, part.FunctionCall.ID) {
+				more = ", which takes long; its result comes from outside (starter answer)"
+			}
+			out = append(out, fmt.Sprintf("%s calls %s %s%s", e.Author, part.FunctionCall.Name, brief(string(part.FunctionCall.Args)), more))
 		case part.FunctionResponse != nil:
 			how := "answers"
+			if part.FunctionResponse.WillContinue {
+				how = "goes on"
+			}
 			if text, ok := part.FunctionResponse.Response["error"].(string); ok {
 				how = "fails: " + brief(text)
 			}

@@ -41,7 +41,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "write JSON to standard output: one value, or one on each line")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
-		a.runCommand(), a.showCommand(), a.listCommand(), a.loginsCommand(), a.approveCommand(), a.cancelCommand(),
+		a.runCommand(), a.showCommand(), a.listCommand(), a.loginsCommand(), a.approveCommand(), a.answerCommand(), a.cancelCommand(),
 		a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(),
 	)
 	return root

@@ -66,6 +66,8 @@ func description(st *statusInfo) string {
 	}
 	for _, w := range st.WaitingFor {
 		line("waits for", wanted(&w)+" for "+subject(w.Tool, w.Toolset)+" of "+w.Agent)
+		line("request", named(&w))
+		line("asks", brief(w.Message))
 		line("scopes", strings.Join(w.Scopes, " "))
 		line("since", clock(w.Since))
 		if !w.Deadline.IsZero() {
@@ -79,6 +81,14 @@ func description(st *statusInfo) string {
 		b.WriteString("answer\n" + st.Answer + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// named is the id by which what is waited for is answered, where a command takes one.
+func named(w *runs.Waiting) string {
+	if w.Kind == kindQuestion || w.Kind == kindResult {
+		return w.Request
+	}
+	return ""
 }
 
 func inWords(r *runs.Run) string { return strings.ReplaceAll(r.State, "_", " ") }
