@@ -86,7 +86,8 @@ func (r runHandle) status() (s runStatus) {
 type event struct {
 	ID, Author, InvocationID string
 	Branch                   string
-	ErrorCode                string
+	ErrorCode, ErrorMessage  string
+	CustomMetadata           map[string]any
 	LongRunningToolIDs       []string `json:"longRunningToolIds"`
 	Content                  struct {
 		Role  string

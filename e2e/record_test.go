@@ -63,6 +63,18 @@ func (r recording) runs() int {
 	return r.w.chain(r.temporal, r.workflow())
 }
 
+// say sends another message.
+func (r recording) say(text string) {
+	r.w.t.Helper()
+	r.run.c.startAs(r.run.user, r.run.app, map[string]string{"task": text, "mode": "chat", "session": r.run.id})
+}
+
+// ended lists how the session's invocations stand.
+func (r recording) ended() []string {
+	r.w.t.Helper()
+	return r.w.query(`SELECT status FROM invocations WHERE workflow_id = ? ORDER BY created`, r.workflow())
+}
+
 func (r recording) signal(name string, payload any) {
 	r.w.t.Helper()
 	require.NoError(r.w.t, r.temporal.SignalWorkflow(r.w.t.Context(), r.workflow(), "", name, payload))
@@ -99,6 +111,21 @@ func scenarios(curious string) (open, later []scenario) {
 		}},
 		{name: "expired", more: "tarry:\n  credential_deadline: 2s\n", steps: call("list_tickets") + text("Nobody came."), act: func(r recording) {
 			r.w.waiting(r.run)
+		}},
+		{name: "reminded", more: "tarry: {deadline: 4s, on_deadline: fail, remind: 1s}\n", steps: call("list_tickets") + text("never said"), act: func(r recording) {
+			r.w.waiting(r.run)
+		}},
+		{name: "interrupted", more: "tarry: {on_message: interrupt}\n", mode: "chat", steps: call("list_tickets") + "- when: {contains: never mind}\n  text: Never mind.\n", act: func(r recording) {
+			r.w.waiting(r.run)
+			r.say("Never mind.")
+			r.w.eventually("the second message is answered", func() bool { return slices.Equal(r.ended(), []string{"superseded", "done"}) })
+			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/cancel"), map[string]string{}, nil))
+		}},
+		{name: "limited", more: "tarry: {limits: {duration: 1h, session: {model_calls: 2, tokens: 1000}}}\n", mode: "chat", steps: call("list_tickets") + text("Four tickets."), act: func(r recording) {
+			r.login()
+			r.say("And again?")
+			r.w.eventually("the second message is answered", func() bool { return slices.Equal(r.ended(), []string{"done", "limit"}) })
+			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/cancel"), map[string]string{}, nil))
 		}},
 		{name: "parallel", tools: []string{"free"}, steps: call("note {text: hello}", "list_tickets") + text("Noted and listed."), act: func(r recording) {
 			r.login()
