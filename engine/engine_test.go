@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -155,4 +156,54 @@ func TestStatusAndRunning(t *testing.T) {
 	running, err = e.Running(t.Context(), "id")
 	require.NoError(t, err)
 	require.False(t, running)
+}
+
+// histories has one run, "r1", of workflow "id".
+type histories struct {
+	fakeRuns
+	asked string
+}
+
+func (h *histories) GetWorkflowHistory(_ context.Context, id, run string, _ bool, _ enums.HistoryEventFilterType) client.HistoryEventIterator {
+	h.asked = id + " " + run
+	if run == "no-uuid" {
+		h.err = serviceerror.NewInvalidArgument("invalid run id")
+	}
+	return h
+}
+
+func (h *histories) HasNext() bool { return h.err != nil || h.asked != "" }
+
+func (h *histories) Next() (*historypb.HistoryEvent, error) {
+	h.asked = ""
+	return &historypb.HistoryEvent{EventId: 1}, h.err
+}
+
+// A history is that of the run which is named, else of the latest. What Temporal does not know, or takes for no id, is gone.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		run  string
+		err  error
+		want error
+	}{
+		"latest": {}, "a run": {run: "r1"}, "no id": {run: "no-uuid", want: engine.ErrGone},
+		"gone": {err: serviceerror.NewNotFound("workflow not found"), want: engine.ErrGone},
+		"down": {err: serviceerror.NewUnavailable("down"), want: serviceerror.NewUnavailable("down")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &histories{fakeRuns: fakeRuns{err: c.err}}
+			e, err := engine.New(engine.Config{Client: h, UserKey: make([]byte, 32)})
+			require.NoError(t, err)
+			body, err := e.History(t.Context(), "id", c.run)
+			if c.want == nil {
+				require.NoError(t, err)
+				require.JSONEq(t, `{"events":[{"eventId":"1"}]}`, string(body))
+				return
+			}
+			require.ErrorContains(t, err, c.want.Error())
+			require.Equal(t, errors.Is(c.want, engine.ErrGone), errors.Is(err, engine.ErrGone))
+		})
+	}
 }
