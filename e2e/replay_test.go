@@ -77,6 +77,23 @@ func TestReplayOfOpenRuns(t *testing.T) {
 	status, out = w.starter("replay", file)
 	require.Equal(t, 1, status, out)
 	require.Contains(t, out, "the run called tool mcp/drop_tickets; the code would call tool mcp/list_tickets")
+
+	// A session that goes on in another run is exported with both.
+	temporal := w.temporal()
+	require.NoError(t, temporal.SignalWorkflow(t.Context(), w.workflowOf(second), "", wire.SignalContinueAsNew, nil))
+	w.eventually("the run does not continue as new", func() bool { return w.chain(temporal, w.workflowOf(second)) == 2 })
+	w.login(w.waiting(second))
+	require.Equal(t, "done", w.finished(second).InvocationStatus)
+	chain := filepath.Join(w.dir, "chain")
+	require.NoError(t, os.Mkdir(chain, 0o700))
+	status, out = w.starter("export", second.id, "--user", "bob", "--chain", "-o", filepath.Join(chain, "run.json"))
+	require.Zero(t, status, out)
+	status, out = w.starter("replay", chain)
+	require.Zero(t, status, out)
+	require.Contains(t, out, "2 of 2 fit\n")
+	status, out = w.starter("export", second.id, "--user", "bob", "--run", "no-such-run")
+	require.Equal(t, 2, status, out)
+	require.Contains(t, out, "has no run no-such-run")
 }
 
 // startOther starts a session with a worker whose code calls a tool before it takes a message.
