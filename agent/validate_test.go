@@ -108,9 +108,12 @@ func TestValidate(t *testing.T) {
 		"config":    {func(d *agent.Definition) { llm(d).GenerateContentConfig = json.RawMessage("[]") }, `agent "planner": generate_content_config: not a JSON object`},
 		"no tool":   {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{}} }, `agent "planner": tools[0]: name exactly one tool`},
 		"two tools": {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "exit_loop", Function: "f"}} }, `agent "planner": tools[0]: name exactly one tool`},
-		"built in":  {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "x"}} }, `agent "planner": tools[0]: there is no built-in tool "x"; there is exit_loop`},
-		"reserved":  {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: agent.RequestCredential}} }, `agent "planner": tools[0]: "adk_request_credential" is a reserved name`},
-		"twice":     {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: "f"}, {Function: "f"}} }, `agent "planner": tools[1]: f is there twice; remove one`},
+		"built in":  {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "x"}} }, `agent "planner": tools[0]: there is no built-in tool "x"; there are exit_loop, request_input`},
+		"not a function": {func(d *agent.Definition) {
+			llm(d).Tools = []agent.Tool{{Builtin: "request_input", LongRunning: true}}
+		}, `agent "planner": tools[0]: only a function can be long-running; name one`},
+		"reserved": {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: agent.RequestCredential}} }, `agent "planner": tools[0]: "adk_request_credential" is a reserved name`},
+		"twice":    {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Function: "f"}, {Function: "f"}} }, `agent "planner": tools[1]: f is there twice; remove one`},
 
 		"toolset name": {func(d *agent.Definition) { tools(d).Name = "A.b" }, `agent "planner": tools[0]: toolset name "A.b" must be lower case letters, digits and underscores`},
 		"same connect tool": {func(d *agent.Definition) {

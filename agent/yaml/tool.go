@@ -51,7 +51,11 @@ func (l *loader) tool(v value, field, dir string) agent.Tool {
 		l.noArgs(o)
 		return agent.Tool{Builtin: agent.RequestInputTool}
 	case own && adk == "LongRunningFunctionTool":
-		return l.longRunning(o, n)
+		t := l.longRunning(o, n)
+		if t.Function == "" {
+			v.doc.bad = append(v.doc.bad, v.path)
+		}
+		return t
 	case own && (adk == "McpToolset" || adk == "MCPToolset"):
 		m := l.toolset(o, field)
 		if m == nil {

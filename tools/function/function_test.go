@@ -306,3 +306,33 @@ func TestConfirmation(t *testing.T) {
 		require.Equal(t, map[string]any{"result": true}, res.Response)
 	}
 }
+
+// A question of a function is no failure, and its answer reaches the repeated call.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	asks := &tools.AnswerRequiredError{Message: "How many?", Schema: json.RawMessage(`{"type":"integer"}`)}
+	tool, err := function.NewCall("f", "", func(_ context.Context, c tools.Call, _ struct{}) (json.RawMessage, error) {
+		if c.Answer == nil {
+			return nil, fmt.Errorf("ask: %w", asks)
+		}
+		return c.Answer, nil
+	}, function.LongRunning())
+	require.NoError(t, err)
+	long, ok := tool.(tools.LongRunning)
+	require.True(t, ok)
+	require.True(t, long.LongRunning())
+	_, err = tool.Call(t.Context(), tools.Call{})
+	var required *tools.AnswerRequiredError
+	require.ErrorAs(t, err, &required)
+	require.Equal(t, asks, required)
+	var told *tools.Error
+	require.NotErrorAs(t, err, &told)
+	res, err := tool.Call(t.Context(), tools.Call{Answer: json.RawMessage("3")})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"result": 3.0}, res.Response)
+	plain, err := function.New("g", "", func(context.Context, struct{}) (bool, error) { return true, nil })
+	require.NoError(t, err)
+	long, ok = plain.(tools.LongRunning)
+	require.True(t, ok)
+	require.False(t, long.LongRunning())
+}
