@@ -37,6 +37,8 @@ type scenario struct {
 	mode  string
 	url   string // of its own server; empty for the one that needs a login
 	lazy  bool
+	// own are the entries of tools of an agent that has only the test worker's.
+	own string
 	// guarded: calls wait for approval.
 	guarded bool
 	act     func(r recording)
@@ -103,6 +105,15 @@ func scenarios(curious string) (open, later []scenario) {
 				return len(s.WaitingFor) == 1 && s.WaitingFor[0].Link != first && s.State == "waiting_confirmation"
 			})
 			r.w.answer(r.w.waiting(r.run), "decline", nil)
+		}},
+		{name: "asked", own: "  - name: book\n", steps: call("book") + text("Booked."), act: func(r recording) {
+			r.w.answer(r.w.waiting(r.run), "accept", map[string]string{"field-0-0": "3"})
+		}},
+		{name: "long_running", own: "  - name: LongRunningFunctionTool\n    args: {func: order}\n", steps: call("order") + text("It is there."), act: func(r recording) {
+			r.w.waiting(r.run)
+			path := r.run.path("/calls/" + r.run.status().WaitingFor[0].Request + "/result")
+			require.Equal(r.w.t, 200, r.run.c.call("POST", path, map[string]any{"response": "packed", "interim": true}, nil))
+			require.Equal(r.w.t, 200, r.run.c.call("POST", path, map[string]any{"response": "there"}, nil))
 		}},
 		{name: "granted", steps: call("list_tickets") + text("Four tickets."), act: func(r recording) { r.login() }},
 		{name: "denied", steps: call("list_tickets") + text("I may not look."), act: func(r recording) {
@@ -233,6 +244,8 @@ func (s scenario) agent(free string) string {
 	out := "name: " + s.name + "\nmodel: ${var:MODEL}\ninstruction: Help with tickets.\n" + s.more
 	urls := []string{"${var:MCP_URL}"}
 	switch {
+	case s.own != "":
+		return out + "tools:\n" + s.own
 	case s.url != "":
 		urls = []string{s.url}
 	case s.tools == nil:
