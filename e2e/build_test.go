@@ -16,6 +16,9 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(slowServer); dir != "" {
+		os.Exit(serveSlowly(dir))
+	}
 	flag.Parse()
 	// These tests wait for timeouts of dead processes more than they compute.
 	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

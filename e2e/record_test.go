@@ -142,6 +142,11 @@ func scenarios(curious string) (open, later []scenario) {
 			r.login()
 		}},
 		{name: "shared_login", steps: call("list_tickets", "whoami") + text("Both."), act: func(r recording) { r.login() }},
+		{name: "call_cancelled", tools: []string{"free"}, steps: call("note {text: hello}", "list_tickets") + text("Noted only."), act: func(r recording) {
+			r.w.waiting(r.run)
+			call := callID(r.w.t, r.run.events(), "list_tickets")
+			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/calls/"+call+"/cancel"), nil, nil))
+		}},
 		{name: "cancelled", steps: call("list_tickets") + text("never said"), act: func(r recording) {
 			r.w.waiting(r.run)
 			require.Equal(r.w.t, 202, r.run.c.call("POST", r.run.path("/cancel"), map[string]string{}, nil))
