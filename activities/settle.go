@@ -157,7 +157,7 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 	if err != nil {
 		return wire.FinishResult{}, err
 	}
-	open, err := a.Log.Open(ctx, t.row, in.Invocation)
+	open, err := a.Log.Open(ctx, t.row, in.Invocation, in.Heads)
 	if err != nil {
 		return wire.FinishResult{}, a.failed(ctx, "find open calls", err)
 	}
@@ -184,7 +184,7 @@ func (a *Activities) Finish(ctx context.Context, in wire.FinishInput) (wire.Fini
 	}
 	t.place(add.Events)
 	tips, err := a.Log.Finish(ctx, t.row, session.Ending{
-		Run: t.run, Invocation: in.Invocation, Status: in.End, Denied: in.Denied, Closed: in.Closed, Append: add,
+		Run: t.run, Invocation: in.Invocation, Status: in.End, Denied: in.Denied, Closed: in.Closed, Heads: in.Heads, Append: add,
 	})
 	if err != nil {
 		return wire.FinishResult{}, a.failed(ctx, "finish invocation", err)

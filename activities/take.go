@@ -17,7 +17,13 @@ func (a *Activities) Take(ctx context.Context, in wire.TakeInput) (wire.TakeResu
 	if err != nil {
 		return wire.TakeResult{}, err
 	}
-	record, inbox, err := a.Log.Take(ctx, t.row, t.run, t.id(wire.RoleEvent), in.Heads)
+	take := func() (*session.Record, string, error) {
+		if in.Original == "" || in.Original == t.run {
+			return a.Log.Take(ctx, t.row, t.run, t.id(wire.RoleEvent), in.Heads) //nolint:wrapcheck // wrapped below
+		}
+		return a.Log.Retake(ctx, t.row, t.run, t.id(wire.RoleEvent), in.Heads, in.Announced) //nolint:wrapcheck // wrapped below
+	}
+	record, inbox, err := take()
 	if err != nil {
 		return wire.TakeResult{}, a.failed(ctx, "take message", err)
 	}

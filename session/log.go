@@ -136,6 +136,9 @@ type Log interface {
 	// given), and returns its record and inbox id. A repeat with the same event id returns the same; no message, or a run
 	// that another has replaced: nil.
 	Take(ctx context.Context, s Session, run, eventID string, heads []string) (*Record, string, error)
+	// Retake is Take for a run that was reset and may find that the run before it has taken what was announced to it: it
+	// takes the first of those again that do not lead to heads. Their invocation goes on, also if it had ended.
+	Retake(ctx context.Context, s Session, run, eventID string, heads, announced []string) (*Record, string, error)
 	// Append adds events. An id that exists returns the stored event instead: see [ErrConflict].
 	Append(ctx context.Context, a Append) ([]*Record, error)
 	// Events returns the events with these ids; nil ids: all of the session.
@@ -148,8 +151,9 @@ type Log interface {
 	Start(ctx context.Context, s Session, callID string) (Call, error)
 	// ReleaseCall takes the mark back: the attempt is known to have had no effect.
 	ReleaseCall(ctx context.Context, s Session, callID string) error
-	// Open lists the calls of an invocation that have no answer.
-	Open(ctx context.Context, s Session, invocation string) ([]Call, error)
+	// Open lists the calls of an invocation that have no answer and lead to heads or to where the session stands: those that a
+	// reset has left behind are nobody's any more.
+	Open(ctx context.Context, s Session, invocation string, heads []string) ([]Call, error)
 	// SetStatus writes where a run stands.
 	SetStatus(ctx context.Context, s Session, run, status string) error
 	// Finish ends an invocation and returns where the session stands. Closing cancels the messages that are still queued.
@@ -164,6 +168,8 @@ type Ending struct {
 	Status     string
 	Denied     bool
 	Closed     bool
+	// Heads are where the run stands: one that was reset and has said nothing itself leaves behind what was said after them.
+	Heads []string
 	// Append is added in the same transaction.
 	Append Append
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"tarry/session"
 )
@@ -83,13 +84,27 @@ func (c *conn) answer(row session.Session, id, event string) error {
 }
 
 // Open implements [session.Log].
-func (s *Store) Open(ctx context.Context, row session.Session, invocation string) ([]session.Call, error) {
-	return s.read(ctx).open(row, invocation)
+func (s *Store) Open(ctx context.Context, row session.Session, invocation string, heads []string) ([]session.Call, error) {
+	return s.read(ctx).open(row, invocation, heads)
 }
 
-func (c *conn) open(row session.Session, invocation string) ([]session.Call, error) {
-	return collect(c, `SELECT `+callColumns+` FROM calls WHERE workflow_id = ? AND invocation = ? AND answer = '' ORDER BY seq`,
+func (c *conn) open(row session.Session, invocation string, heads []string) ([]session.Call, error) {
+	calls, err := collect(c, `SELECT `+callColumns+` FROM calls WHERE workflow_id = ? AND invocation = ? AND answer = '' ORDER BY seq`,
 		[]any{row.WorkflowID, invocation}, scanCall)
+	if err != nil || len(calls) == 0 {
+		return calls, err
+	}
+	tips, err := c.tips(row.WorkflowID)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.events(row.WorkflowID, nil)
+	if err != nil {
+		return nil, err
+	}
+	view, _ := session.Ancestors(index(all), append(tips, heads...))
+	seen := index(view)
+	return slices.DeleteFunc(calls, func(call session.Call) bool { return seen[call.Event] == nil }), nil
 }
 
 // Finish implements [session.Log].
@@ -103,9 +118,21 @@ func (s *Store) Finish(ctx context.Context, row session.Session, end session.End
 		if _, err := c.appendAt(row, at, end.Append); err != nil {
 			return err
 		}
+		if at.current && at.tipsRun != end.Run && at.tipsRun != "" && len(end.Heads) > 0 {
+			if at.tips, err = c.restart(row.WorkflowID, end.Heads); err != nil {
+				return err
+			}
+			at.tipsRun, at.moved = end.Run, true
+			if err := c.save(at, ""); err != nil {
+				return err
+			}
+		}
 		tips = at.tips
 		if !at.current {
 			return nil
+		}
+		if _, err := c.revive(at, end.Invocation); err != nil {
+			return err
 		}
 		return c.finish(row, end)
 	})

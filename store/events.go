@@ -77,6 +77,11 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 	if err := c.enter(at, a.Run); err != nil {
 		return nil, err
 	}
+	if at.replaced && len(a.Events) > 0 && a.Events[0].Kind != session.KindUser {
+		if _, err := c.revive(at, a.Events[0].InvocationID); err != nil {
+			return nil, err
+		}
+	}
 	out := make([]*session.Record, 0, len(a.Events))
 	for _, e := range a.Events {
 		r, fresh, err := c.insertEvent(row, e)
@@ -90,6 +95,9 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 		}
 		if !fresh {
 			continue
+		}
+		if err := c.goesOn(at, e); err != nil {
+			return nil, err
 		}
 		if at.current {
 			if err := c.moveTips(at, a.Run, r); err != nil {
@@ -120,7 +128,7 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 }
 
 // goesOn refuses the answer of a model to an invocation that has ended: its calls would never get a response.
-func (c *conn) goesOn(e session.NewEvent) error {
+func (c *conn) goesOn(at *stand, e session.NewEvent) error {
 	if e.Kind != session.KindModel && e.Kind != session.KindAgent {
 		return nil
 	}
@@ -129,7 +137,13 @@ func (c *conn) goesOn(e session.NewEvent) error {
 	if err != nil && !missing(err) {
 		return err
 	}
-	if ended != 0 {
+	if ended == 0 {
+		return nil
+	}
+	if revived, err := c.revive(at, e.InvocationID); err != nil || !revived {
+		if err != nil {
+			return err
+		}
 		return fmt.Errorf("%w: %s", session.ErrEnded, e.InvocationID)
 	}
 	return nil
@@ -165,7 +179,7 @@ func (c *conn) insertEvent(row session.Session, e session.NewEvent) (r *session.
 	if err != nil {
 		return nil, false, err
 	}
-	return r, true, c.goesOn(e)
+	return r, true, nil
 }
 
 // repeated finds the event that has e's id already.

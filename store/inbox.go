@@ -54,13 +54,23 @@ func (s *Store) Post(ctx context.Context, owner agent.Owner, id, definition, mod
 // Take implements [session.Log].
 func (s *Store) Take(ctx context.Context, row session.Session, run, eventID string, heads []string) (r *session.Record, inbox string, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		r, inbox, err = c.take(row, run, eventID, heads)
+		r, inbox, err = c.take(row, run, eventID, heads, nil)
 		return err
 	})
 	return r, inbox, err
 }
 
-func (c *conn) take(row session.Session, run, eventID string, heads []string) (*session.Record, string, error) {
+// Retake implements [session.Log].
+func (s *Store) Retake(ctx context.Context, row session.Session, run, eventID string, heads, announced []string) (r *session.Record, inbox string, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		r, inbox, err = c.take(row, run, eventID, heads, announced)
+		return err
+	})
+	return r, inbox, err
+}
+
+// take takes the next message, or with announced ones the first of those that a run which was replaced has taken.
+func (c *conn) take(row session.Session, run, eventID string, heads, announced []string) (*session.Record, string, error) {
 	_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
 	if err != nil {
 		return nil, "", err
@@ -68,14 +78,15 @@ func (c *conn) take(row session.Session, run, eventID string, heads []string) (*
 	if err := c.enter(at, run); err != nil {
 		return nil, "", err
 	}
-	type item struct{ id, invocation, body string }
-	scan := func(scan func(...any) error) (item, error) {
-		var i item
-		return i, scan(&i.id, &i.invocation, &i.body)
-	}
-	items, err := collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = ?`, []any{row.WorkflowID, eventID}, scan)
+	items, err := collect(c, `SELECT id, invocation, body, event FROM inbox WHERE workflow_id = ? AND event = ?`, []any{row.WorkflowID, eventID}, scanInbox)
 	if err == nil && len(items) == 0 && at.current { // a message that a replaced run took would be lost
-		items, err = collect(c, `SELECT id, invocation, body FROM inbox WHERE workflow_id = ? AND event = '' ORDER BY seq LIMIT 1`, []any{row.WorkflowID}, scan)
+		items, err = collect(c, `SELECT id, invocation, body, event FROM inbox WHERE workflow_id = ? AND event = '' ORDER BY seq LIMIT 1`, []any{row.WorkflowID}, scanInbox)
+	}
+	if err == nil && len(items) == 0 && announced != nil {
+		var again *inboxItem
+		if again, heads, err = c.retake(at, heads, announced); again != nil {
+			items = []inboxItem{*again}
+		}
 	}
 	if err != nil || len(items) == 0 {
 		return nil, "", err
@@ -89,6 +100,11 @@ func (c *conn) take(row session.Session, run, eventID string, heads []string) (*
 		return nil, "", err
 	}
 	e.ID, e.InvocationID, e.Author = eventID, next.invocation, agent.UserAuthor
+	if next.event != "" && next.event != eventID {
+		if _, err := c.revive(at, next.invocation); err != nil {
+			return nil, "", err
+		}
+	}
 	records, err := c.appendAt(row, at, session.Append{Run: run, Events: []session.NewEvent{e}, Status: "running"})
 	if err != nil {
 		return nil, "", fmt.Errorf("append message: %w", err)

@@ -158,13 +158,15 @@ func TestKilledWriter(t *testing.T) {
 	all, err := s.Events(t.Context(), session.Session{WorkflowID: "w"}, nil)
 	require.NoError(t, err)
 	there := map[string]bool{}
+	var ids []string
 	for _, r := range all {
 		there[r.ID] = true
+		ids = append(ids, r.ID)
 	}
 	for id := range committed {
 		require.True(t, there[id], "%s was committed and is lost", id)
 	}
-	open, err := s.Open(t.Context(), session.Session{WorkflowID: "w"}, inv)
+	open, err := s.Open(t.Context(), session.Session{WorkflowID: "w"}, inv, ids)
 	require.NoError(t, err)
 	require.Len(t, open, len(all)/2, "an append is all or nothing")
 	require.Zero(t, len(all)%2)

@@ -31,7 +31,7 @@ func (s *Store) Abandon(ctx context.Context, row session.Session, status string)
 		if err != nil || now.Invocation != row.Invocation {
 			return err
 		}
-		calls, err := c.open(row, row.Invocation)
+		calls, err := c.open(row, row.Invocation, nil)
 		if err != nil {
 			return err
 		}

@@ -72,17 +72,17 @@ func (c *conn) locked(id string) (auth.Request, error) {
 // executed, and a crash before the caller says so must not make the call's outcome unknown.
 func (s *Store) Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (asked auth.Asked, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		row, err := c.lockedSession(a.Owner, a.Session)
+		row, at, err := c.lockedStand(byOwner, a.Owner.App, a.Owner.User, a.Session)
 		if err != nil {
 			return err
 		}
-		asked, err = c.ask(row, a, r, event)
+		asked, err = c.ask(row, at, a, r, event)
 		return err
 	})
 	return asked, err
 }
 
-func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error) {
+func (c *conn) ask(row session.Session, at *stand, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (auth.Asked, error) {
 	if err := c.lockSlot(r.Need.Slot); err != nil {
 		return auth.Asked{}, err
 	}
@@ -121,7 +121,12 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event 
 	if old, ok := find(func(o auth.Request) bool {
 		return o.Status.Open() && auth.Covers(o.Need.Scopes, r.Need.Scopes) && o.Need.Refused >= r.Need.Refused
 	}); ok {
-		return c.asked(row, a, r.Call, old)
+		switch stands, err := c.stands(at, old); {
+		case err != nil:
+			return auth.Asked{}, err
+		case stands:
+			return c.asked(row, a, r.Call, old)
+		}
 	}
 	if err := c.lead(&r); err != nil {
 		return auth.Asked{}, err
@@ -136,6 +141,21 @@ func (c *conn) ask(row session.Session, a session.Append, r auth.Request, event 
 		asking, a.Events = e.Parents[0], nil
 	}
 	return c.openRequest(row, a, r, slot, asking)
+}
+
+// stands says whether the event of a request leads to where the session stands. One that a reset has left behind must get no
+// answer: it would bring back what was said before it.
+func (c *conn) stands(at *stand, r auth.Request) (bool, error) {
+	var event string
+	if err := c.get(`SELECT event FROM requests WHERE id = ?`, []any{r.ID}, []any{&event}); err != nil {
+		return false, err
+	}
+	all, err := c.events(at.workflowID, nil)
+	if err != nil {
+		return false, err
+	}
+	view, _ := session.Ancestors(index(all), at.tips)
+	return index(view)[event] != nil, nil
 }
 
 // granted says whether whoever asks would find a credential now. What they would not use, such as a token from the

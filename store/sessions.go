@@ -117,12 +117,17 @@ func (s *Store) Delete(ctx context.Context, owner agent.Owner, id string) error 
 // SetStatus implements [session.Log].
 func (s *Store) SetStatus(ctx context.Context, row session.Session, run, status string) error {
 	return s.tx(ctx, func(c *conn) error {
-		_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
+		row, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
 		if err != nil {
 			return err
 		}
 		if err := c.enter(at, run); err != nil || !at.current {
 			return err
+		}
+		if at.replaced && row.Mode == "job" { // the one invocation of a job; a chat's is known by what it says next
+			if _, err := c.revive(at, row.Invocation); err != nil {
+				return err
+			}
 		}
 		_, err = c.exec(`UPDATE sessions SET status = ?, updated = ? WHERE workflow_id = ?`, status, c.now, row.WorkflowID)
 		return err

@@ -28,6 +28,53 @@ func sessionCases() []testCase {
 			_, err = k.s.ByWorkflow(k.ctx, "other")
 			require.ErrorIs(k, err, session.ErrNotFound)
 		}},
+		{"session/a reset takes a message again, and its invocation goes on", func(k *kit) {
+			row := k.session(ann, "s")
+			k.post(row, "in-1", "i-1", "hi")
+			r, _ := k.take(row, "run-a", "u-1")
+			again := func(run, event string, heads []string, announced ...string) (*session.Record, string) {
+				r, inbox, err := k.s.Retake(k.ctx, row, run, event, heads, announced)
+				require.NoError(k, err)
+				return r, inbox
+			}
+			k.clock.advance(time.Second)
+			_, err := k.s.Finish(k.ctx, row, session.Ending{Run: "run-a", Invocation: "i-1", Status: "done", Closed: true, Append: session.Append{Owner: row.Owner, Session: row.ID}})
+			require.NoError(k, err)
+			none, _ := again("run-a", "u-2", []string{"u-1"}, "in-1")
+			require.Nil(k, none, "it is in the view of that run")
+
+			k.clock.advance(time.Second)
+			none, _ = again("run-b", "u-3", nil, "in-9")
+			require.Nil(k, none, "not announced")
+			second, inbox := again("run-b", "u-4", nil, "in-1")
+			require.Equal(k, "in-1", inbox)
+			require.Equal(k, r.Parents, second.Parents)
+			require.Equal(k, "i-1", second.InvocationID)
+			require.Equal(k, []string{"u-4"}, k.timeline(row))
+			now := k.row(ann, "s")
+			require.False(k, now.Closed)
+			require.Equal(k, "running", now.Status)
+			i, err := k.s.Invocation(k.ctx, ann, "i-1")
+			require.NoError(k, err)
+			require.Equal(k, "running", i.Status)
+			require.Zero(k, i.Ended)
+			repeat, _ := again("run-b", "u-4", nil, "in-1")
+			require.Equal(k, second.Seq, repeat.Seq)
+			late, _ := again("run-a", "u-5", nil, "in-1")
+			require.Nil(k, late, "a run that was replaced takes nothing")
+		}},
+		{"session/calls that a reset left behind are not open", func(k *kit) {
+			row := k.session(ann, "s")
+			k.callsOf(row, "run-a", inv, "m-1", nil, "c-1")
+			k.callsOf(row, "run-b", inv, "m-2", nil, "c-2")
+			open, err := k.s.Open(k.ctx, row, inv, nil)
+			require.NoError(k, err)
+			require.Len(k, open, 1)
+			require.Equal(k, "c-2", open[0].ID)
+			open, err = k.s.Open(k.ctx, row, inv, []string{"m-1"})
+			require.NoError(k, err)
+			require.Len(k, open, 2)
+		}},
 		{"session/a taken id", func(k *kit) {
 			k.session(ann, "s")
 			require.ErrorIs(k, k.s.Create(k.ctx, session.Session{Owner: ann, ID: "s", WorkflowID: "other"}), session.ErrExists)
@@ -172,7 +219,7 @@ func reconcileCases() []testCase {
 			i, err := k.s.Invocation(k.ctx, ann, inv)
 			require.NoError(k, err)
 			require.Equal(k, "failed", i.Status)
-			open, err := k.s.Open(k.ctx, row, inv)
+			open, err := k.s.Open(k.ctx, row, inv, nil)
 			require.NoError(k, err)
 			require.Empty(k, open)
 
@@ -429,7 +476,7 @@ func callCases() []testCase {
 			require.NoError(k, err)
 			require.False(k, call.Started)
 
-			open, err := k.s.Open(k.ctx, row, inv)
+			open, err := k.s.Open(k.ctx, row, inv, nil)
 			require.NoError(k, err)
 			require.Len(k, open, 2)
 			_, err = k.s.Append(k.ctx, answerOf(row, theRun, "c1", "r1", "m"))
@@ -438,7 +485,7 @@ func callCases() []testCase {
 			require.NoError(k, err)
 			require.Equal(k, "r1", call.Answer)
 			require.False(k, call.Started)
-			open, err = k.s.Open(k.ctx, row, inv)
+			open, err = k.s.Open(k.ctx, row, inv, nil)
 			require.NoError(k, err)
 			require.Len(k, open, 1)
 			require.Equal(k, "c2", open[0].ID)

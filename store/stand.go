@@ -18,6 +18,7 @@ type stand struct {
 	tips       []string
 	tipsRun    string // the run that moved them last
 	current    bool   // whoever writes does it for the newest run; see enter
+	replaced   bool   // that run has entered just now, after another
 	moved      bool
 }
 
@@ -56,13 +57,14 @@ func (c *conn) enter(at *stand, run string) error {
 	if at.current || run == "" {
 		return nil
 	}
-	fresh, err := c.exec(`INSERT INTO runs (workflow_id, run) VALUES (?, ?) ON CONFLICT (workflow_id, run) DO NOTHING`, at.workflowID, run)
+	fresh, err := c.exec(`INSERT INTO runs (workflow_id, run, entered) VALUES (?, ?, ?) ON CONFLICT (workflow_id, run) DO NOTHING`, at.workflowID, run, c.now)
 	if err != nil || fresh == 0 {
 		return err
 	}
 	if _, err := c.exec(`UPDATE sessions SET run = ? WHERE workflow_id = ?`, run, at.workflowID); err != nil {
 		return err
 	}
+	at.replaced = at.run != ""
 	at.run, at.current = run, true
 	return nil
 }

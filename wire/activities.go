@@ -6,6 +6,10 @@ import "time"
 type TakeInput struct {
 	// Heads are the parents of the message; empty in the first run, whose heads the store knows.
 	Heads []string `json:"heads,omitempty"`
+	// Announced are the messages that were announced and that nothing was found of, and Original the run that was begun with:
+	// a run with another id was reset, and takes them again.
+	Announced []string `json:"announced,omitempty"`
+	Original  string   `json:"original,omitempty"`
 }
 
 // TakeResult is its result.

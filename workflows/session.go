@@ -124,7 +124,13 @@ func (s *session) next(ctx workflow.Context) error {
 			return err
 		}
 		s.worked = true
-		if took.Inbox == "" { // announced twice, or taken before a reset; what was announced meanwhile is still to be taken
+		if took.Inbox == "" && workflow.GetVersion(ctx, changeRetake, workflow.DefaultVersion, 1) == 1 {
+			original := workflow.GetInfo(ctx).OriginalRunID
+			if took, err = callTake(s.activityCtx(ctx), wire.TakeInput{Heads: s.carry.Heads, Announced: announced, Original: original}); err != nil {
+				return err
+			}
+		}
+		if took.Inbox == "" { // announced twice; what was announced meanwhile is still to be taken
 			s.carry.Pending = slices.DeleteFunc(s.carry.Pending, func(id string) bool { return slices.Contains(announced, id) })
 			continue
 		}
@@ -134,6 +140,9 @@ func (s *session) next(ctx workflow.Context) error {
 		return nil
 	}
 }
+
+// changeRetake: a message that is not there is looked for among those that a run before a reset has taken.
+const changeRetake = "retake"
 
 // maxTaken bounds the list of inbox ids that is carried: a signal is redelivered within seconds, not after 1,000 others.
 const maxTaken = 1000
