@@ -64,7 +64,7 @@ func TestWorker(t *testing.T) {
 			t.Cleanup(c.Close)
 			w := worker.New(c, wire.TaskQueue, worker.Options{LocalActivityWorkerOnly: true})
 			w.RegisterWorkflowWithOptions(workflows.Agents(nil).Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
-			for _, name := range []string{wire.ActivitySettle, wire.ActivityMirror, wire.ActivityFinish, wire.ActivityReturn, wire.ActivityRemind} {
+			for name := range f.locals() {
 				w.RegisterActivityWithOptions(func(ctx context.Context, _ any) (json.RawMessage, error) {
 					return f.local(activity.GetInfo(ctx).ActivityID), nil
 				}, activity.RegisterOptions{Name: name})

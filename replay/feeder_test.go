@@ -148,15 +148,33 @@ func (f *feeder) decided(task int) []*historypb.HistoryEvent {
 	return f.events[at:end]
 }
 
-// local returns the recorded result of a local activity, by its id.
-func (f *feeder) local(id string) json.RawMessage {
+// marker is what the marker of a local activity says.
+type marker struct{ ActivityID, ActivityType string }
+
+// markers are those of local activities.
+func (f *feeder) markers(yield func(marker, *historypb.MarkerRecordedEventAttributes) bool) {
 	for _, e := range f.events {
 		a := e.GetMarkerRecordedEventAttributes()
-		var data struct{ ActivityID string }
-		if a.GetMarkerName() != "LocalActivity" || json.Unmarshal(a.GetDetails()["data"].GetPayloads()[0].GetData(), &data) != nil || data.ActivityID != id {
-			continue
+		var m marker
+		if a.GetMarkerName() == "LocalActivity" && json.Unmarshal(a.GetDetails()["data"].GetPayloads()[0].GetData(), &m) == nil && !yield(m, a) {
+			return
 		}
-		if result := a.GetDetails()["result"].GetPayloads(); len(result) > 0 {
+	}
+}
+
+// locals are the types of local activities.
+func (f *feeder) locals() map[string]bool {
+	out := map[string]bool{}
+	for m := range f.markers {
+		out[m.ActivityType] = true
+	}
+	return out
+}
+
+// local returns the recorded result of a local activity, by its id.
+func (f *feeder) local(id string) json.RawMessage {
+	for m, a := range f.markers {
+		if result := a.GetDetails()["result"].GetPayloads(); m.ActivityID == id && len(result) > 0 {
 			return result[0].GetData()
 		}
 	}

@@ -96,6 +96,8 @@ func (s step) activity() verb {
 		return verb{"read the session for a custom agent", "read the session for a custom agent"}
 	case s.name == wire.ActivityReturn:
 		return verb{"answered the call of an agent", "answer the call of an agent"}
+	case s.name == wire.ActivityQueued:
+		return verb{"looked for a new message", "look for a new message"}
 	case s.name == wire.ActivityRemind:
 		return verb{"reminded the person of a request", "remind the person of a request"}
 	default:
