@@ -106,26 +106,31 @@ func TestEndings(t *testing.T) {
 		status        auth.Status
 	}{
 		"superseded": {
-			wire.FinishInput{End: wire.EndSuperseded}, "SUPERSEDED", "A new message came before the person had answered; the invocation was ended for it.",
+			wire.FinishInput{End: wire.EndSuperseded},
+			"SUPERSEDED", "A new message came before the person had answered; the invocation was ended for it.",
 			"The person sent a new message before this was answered.", auth.StatusCancelled,
 		},
 		"expired": {
-			wire.FinishInput{End: wire.EndFailed, Denied: true}, "DEADLINE_EXPIRED", "Nobody logged in for t before the deadline, and the agent's on_deadline is fail.",
+			wire.FinishInput{End: wire.EndFailed, Denied: true},
+			"DEADLINE_EXPIRED", "Nobody logged in for t before the deadline, and the agent's on_deadline is fail.",
 			"Nobody logged in before the deadline, so this tool could not run. Say what you could not do.", auth.StatusExpired,
 		},
 		"calls":    {wire.FinishInput{End: wire.EndLimit, Limit: "model_calls", Most: "5"}, "LIMIT_REACHED", "The invocation reached its limit of 5 model calls and was ended.", "The call was cancelled.", auth.StatusCancelled},
 		"tokens":   {wire.FinishInput{End: wire.EndLimit, Limit: "tokens", Most: "1000"}, "LIMIT_REACHED", "The invocation reached its limit of 1000 tokens and was ended.", "The call was cancelled.", auth.StatusCancelled},
 		"duration": {wire.FinishInput{End: wire.EndLimit, Limit: "duration", Most: "1h0m0s"}, "LIMIT_REACHED", "The invocation reached its limit of 1h0m0s of work and was ended.", "The call was cancelled.", auth.StatusCancelled},
 		"session's calls": {
-			wire.FinishInput{End: wire.EndLimit, Limit: "session.model_calls", Most: "5"}, "LIMIT_REACHED",
+			wire.FinishInput{End: wire.EndLimit, Limit: "session.model_calls", Most: "5"},
+			"LIMIT_REACHED",
 			"The session reached its limit of 5 model calls and answers no further message.", "The call was cancelled.", auth.StatusCancelled,
 		},
 		"session's tokens": {
-			wire.FinishInput{End: wire.EndLimit, Limit: "session.tokens", Most: "5"}, "LIMIT_REACHED",
+			wire.FinishInput{End: wire.EndLimit, Limit: "session.tokens", Most: "5"},
+			"LIMIT_REACHED",
 			"The session reached its limit of 5 tokens and answers no further message.", "The call was cancelled.", auth.StatusCancelled,
 		},
 		"session's duration": {
-			wire.FinishInput{End: wire.EndLimit, Limit: "session.duration", Most: "5h0m0s"}, "LIMIT_REACHED",
+			wire.FinishInput{End: wire.EndLimit, Limit: "session.duration", Most: "5h0m0s"},
+			"LIMIT_REACHED",
 			"The session reached its limit of 5h0m0s of work and answers no further message.", "The call was cancelled.", auth.StatusCancelled,
 		},
 		"a run of before": {wire.FinishInput{End: wire.EndLimit}, "LIMIT_REACHED", "The invocation reached its limit of model calls and was ended.", "The call was cancelled.", auth.StatusCancelled},

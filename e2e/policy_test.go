@@ -84,7 +84,7 @@ func TestRemindersAndADeadlineThatFails(t *testing.T) {
 		if reminder, ok := e.CustomMetadata["tarry_reminder"].(map[string]any); ok {
 			numbers++
 			require.EqualValues(t, numbers, reminder["number"])
-			require.Equal(t, asks(events), []string{reminder["request"].(string)})
+			require.Equal(t, []string{reminder["request"].(string)}, asks(events))
 		}
 	}
 	require.Greater(t, numbers, 1)

@@ -31,11 +31,11 @@ func (s *Store) Remind(ctx context.Context, a session.Append, id string, event f
 		if r.Status != auth.StatusPending { // exchanging too: the person is there
 			return nil
 		}
-		return c.remind(row, a, r, event)
+		return c.remind(row, r, event)
 	})
 }
 
-func (c *conn) remind(row session.Session, a session.Append, r auth.Request, event func(auth.Request) session.NewEvent) error {
+func (c *conn) remind(row session.Session, r auth.Request, event func(auth.Request) session.NewEvent) error {
 	r.Reminders, r.Reminded = r.Reminders+1, at(c.now)
 	e := event(r)
 	var asking string

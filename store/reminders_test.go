@@ -10,9 +10,9 @@ import (
 	"tarry/session"
 )
 
-func (k *kit) remind(row session.Session, run, request, event string) {
+func (k *kit) remind(row session.Session, request, event string) {
 	k.Helper()
-	require.NoError(k, k.s.Remind(k.ctx, session.Append{Owner: row.Owner, Session: row.ID, Run: run}, request, reminder(event)))
+	require.NoError(k, k.s.Remind(k.ctx, session.Append{Owner: row.Owner, Session: row.ID, Run: theRun}, request, reminder(event)))
 }
 
 func reminder(id string) func(auth.Request) session.NewEvent {
@@ -29,13 +29,13 @@ func reminderCases() []testCase {
 			row, id := k.waiting(ann, "s", "read")
 			before := k.row(ann, "s").Updated
 			k.clock.advance(time.Hour)
-			k.remind(row, theRun, id, "n1")
-			k.remind(row, theRun, id, "n1") // an attempt that was retried
+			k.remind(row, id, "n1")
+			k.remind(row, id, "n1") // an attempt that was retried
 			require.Equal(k, 1, k.request(id).Reminders)
 			require.Equal(k, k.clock.now(), k.request(id).Reminded)
 			require.True(k, k.row(ann, "s").Updated.After(before), "followers look at the log when the row has changed")
 			k.clock.advance(time.Hour)
-			k.remind(row, theRun, id, "n2")
+			k.remind(row, id, "n2")
 			require.Equal(k, 2, k.request(id).Reminders)
 			require.Equal(k, 2, count(k.audits(ann), "reminded"))
 			view, err := k.s.Timeline(k.ctx, ann, "s", 0)
@@ -50,10 +50,10 @@ func reminderCases() []testCase {
 		}},
 		{"remind/a run that was reset before it asked shows none", func(k *kit) {
 			row, id := k.waiting(ann, "s", "read")
-			k.remind(row, theRun, id, "n1")
+			k.remind(row, id, "n1")
 			k.append(row, "reset", said("other", session.KindModel, theAgent, ""))
 			require.NotContains(k, k.timeline(row), "n1")
-			k.remind(row, theRun, id, "n2")
+			k.remind(row, id, "n2")
 			require.Equal(k, 1, k.request(id).Reminders, "the replaced run reminds nobody")
 		}},
 		{"remind/nobody of what has ended, or of another session's", func(k *kit) {
@@ -62,7 +62,7 @@ func reminderCases() []testCase {
 			err := k.s.Remind(k.ctx, session.Append{Owner: other.Owner, Session: other.ID, Run: theRun}, id, reminder("n"))
 			require.ErrorIs(k, err, oauth.ErrNotFound)
 			k.finish(row)
-			k.remind(row, theRun, id, "n")
+			k.remind(row, id, "n")
 			require.Zero(k, k.request(id).Reminders)
 			require.Zero(k, k.request(id).Reminded)
 			require.NotContains(k, k.timeline(row), "n")

@@ -171,7 +171,7 @@ func (r *Run) resolve(asked []auth.Request, status auth.Status) {
 	r.goOn()
 }
 
-// Outcome is how the run ended: "done", "failed", "cancelled" or "limit"; empty while it waits.
+// Outcome is how the run ended: "done", "failed", "cancelled", "limit" or "superseded"; empty while it waits.
 func (r *Run) Outcome() string {
 	r.t.Helper()
 	if !r.ended {

@@ -10,12 +10,13 @@ import (
 
 // States and endings, as the server names them.
 const (
-	stateRunning    = "running"
-	stateWaiting    = "waiting_credential"
-	endingDone      = "done"
-	endingFailed    = "failed"
-	endingLimit     = "limit"
-	endingCancelled = "cancelled"
+	stateRunning     = "running"
+	stateWaiting     = "waiting_credential"
+	endingDone       = "done"
+	endingFailed     = "failed"
+	endingLimit      = "limit"
+	endingCancelled  = "cancelled"
+	endingSuperseded = "superseded"
 )
 
 // subject names what a login is for: a tool, or the toolset that could not be listed without.
@@ -49,7 +50,7 @@ type statusInfo struct{ runs.Status }
 // over says whether the invocation has ended.
 func (s *statusInfo) over() bool {
 	switch s.InvocationStatus {
-	case endingDone, endingFailed, endingLimit, endingCancelled:
+	case endingDone, endingFailed, endingLimit, endingCancelled, endingSuperseded:
 		return true
 	default:
 		return false
@@ -71,7 +72,7 @@ func (s *statusInfo) exit() int {
 		return exitDone
 	case endingFailed, endingLimit:
 		return exitFailed
-	case endingCancelled:
+	case endingCancelled, endingSuperseded:
 		return exitCancelled
 	default:
 		return exitWaiting

@@ -101,6 +101,8 @@ func (a *app) conclude(st *statusInfo) error {
 	switch code := st.exit(); {
 	case code == exitDenied:
 		a.say("done, but a login was denied or expired")
+	case st.InvocationStatus == endingSuperseded:
+		a.say("ended for a newer message")
 	case code == exitCancelled:
 		a.say("cancelled")
 	case code == exitFailed && st.Error != "":

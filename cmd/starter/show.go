@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,6 +73,9 @@ func description(st *statusInfo) string {
 		line("since", clock(w.Since))
 		if !w.Deadline.IsZero() {
 			line("until", clock(w.Deadline))
+		}
+		if w.Reminders > 0 {
+			line("reminded", fmt.Sprintf("%d times, last %s", w.Reminders, clock(w.LastReminded)))
 		}
 		line("call", w.Call)
 		line("link", w.Link)

@@ -18,7 +18,7 @@ type Why string
 
 // The reasons.
 const (
-	// Ended: the invocation is done, failed, cancelled or over its limit.
+	// Ended: the invocation is done, failed, cancelled, over its limit or superseded.
 	Ended Why = "ended"
 	// Waiting: every branch of the invocation waits for a person.
 	Waiting Why = "waiting"
