@@ -76,6 +76,8 @@ func (a *Activities) expired(ctx context.Context, t *attempt, request string) st
 			what = "Nobody logged in for " + of
 		case r.Need.Type == auth.TypeConfirmation:
 			what = "Nobody approved a call of " + of
+		case r.Need.Type == auth.TypeResult:
+			what = "Nobody said what came of a call of " + of
 		default:
 			what = "Nobody answered what " + of + " asked for"
 		}
