@@ -351,3 +351,41 @@ func TestCancelBeatsPolicies(t *testing.T) {
 	w.ends(interrupting(policy(llm("a"), 0, agent.DeadlineFail)))
 	require.Equal(t, wire.EndCancelled, w.finishes[0].End)
 }
+
+// Behind an agent that serves as a tool the policies are its own, and limits and messages count for the whole tree.
+func TestPoliciesBehindATool(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		deadline time.Duration
+		limits   agent.Limits
+		message  time.Duration
+		want     string
+		remind   int
+	}{
+		"deadline":  {deadline: 3 * day, want: wire.EndFailed, remind: 2},
+		"limit":     {limits: agent.Limits{ModelCalls: 1}, want: wire.EndLimit},
+		"interrupt": {message: day + time.Hour, want: wire.EndSuperseded, remind: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.turns["a"], w.turns["b"] = [][]string{{"agent b"}}, [][]string{{"t"}}
+			deadline := never
+			if tc.deadline > 0 {
+				deadline = w.Now().Add(tc.deadline)
+			}
+			w.tools["t"] = asks("r", deadline)
+			if tc.message > 0 {
+				w.twice(tc.message)
+			}
+			w.after(10*day, func() { w.cancel("") })
+			root := llm("a")
+			root.AgentTools = []agent.Node{policy(llm("b"), day, agent.DeadlineFail)}
+			in := interrupting(root)
+			in.Plan.Limits = tc.limits
+			w.ends(in)
+			require.Equal(t, tc.want, w.finishes[0].End)
+			require.Equal(t, tc.remind, w.count("remind r"))
+		})
+	}
+}
