@@ -56,6 +56,24 @@ func reminderCases() []testCase {
 			k.remind(row, id, "n2")
 			require.Equal(k, 1, k.request(id).Reminders, "the replaced run reminds nobody")
 		}},
+		{"queued/an answer is on its way until the run has acted on it", func(k *kit) {
+			row, id := k.waiting(ann, "s", "read")
+			queued := func() [2]bool {
+				message, answer, err := k.s.Queued(k.ctx, row, inv)
+				require.NoError(k, err)
+				return [2]bool{message, answer}
+			}
+			require.Equal(k, [2]bool{}, queued())
+			k.post(row, "in-2", "inv-2", "Never mind.")
+			require.Equal(k, [2]bool{true, false}, queued())
+			k.exchanging(id)
+			require.Equal(k, [2]bool{true, true}, queued(), "a login is being completed")
+			k.finish(row)
+			require.Equal(k, [2]bool{true, false}, queued())
+			_, answer, err := k.s.Queued(k.ctx, row, "another")
+			require.NoError(k, err)
+			require.False(k, answer)
+		}},
 		{"remind/nobody of what has ended, or of another session's", func(k *kit) {
 			row, id := k.waiting(ann, "s", "read")
 			other, _ := k.waiting(bob, "s", "read")

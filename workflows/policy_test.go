@@ -201,8 +201,13 @@ func TestRemindersAreNews(t *testing.T) {
 			w.SetCurrentHistoryLength(10)
 		}
 	}
-	next := w.continued(w.run(in))
-	require.Equal(t, 3, next.Carry.Invocation.Reminders[0].Sent)
+	in = w.continued(w.run(in))
+	require.Equal(t, 3, in.Carry.Invocation.Reminders[0].Sent)
+
+	next := w.resume() // which does nothing but wait and remind
+	next.SetCurrentHistoryLength(10)
+	in = next.continued(next.run(in))
+	require.Equal(t, 4, in.Carry.Invocation.Reminders[0].Sent)
 }
 
 func interrupting(n agent.Node) wire.SessionInput {
