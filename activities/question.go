@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"google.golang.org/genai"
@@ -51,7 +52,10 @@ func (a *Activities) prompt(e *tools.AnswerRequiredError, scrub *auth.Scrubber) 
 			return p, errors.New("what it shows is not JSON, or too long")
 		}
 	}
-	return p, a.Inputs.CheckPrompt(p)
+	if err := a.Inputs.CheckPrompt(p); err != nil {
+		return p, fmt.Errorf("what is asked: %w", err)
+	}
+	return p, nil
 }
 
 // answers finds what a person has answered to a call's questions, in order. They are found in the store, not in the input: a

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/stretchr/testify/require"
@@ -11,18 +12,17 @@ import (
 	"tarry/session"
 )
 
-// long is a long-running call that waits for its result and showed nothing yet: its request has the call's id.
-func (k *kit) long(row session.Session, run, call, event string) auth.Request {
+// long is a long-running call that waits for its result and showed nothing yet: its request has the call's id, its call is made by the event m.
+func (k *kit) long(row session.Session, call string) {
 	k.Helper()
 	n := auth.Need{Type: auth.TypeResult, Slot: auth.ResultSlot(row.Owner, call), Tool: "order"}
+	const event = "m"
 	a, r := question(row, call, call, n, event)
-	a.Run = run
 	out, err := k.s.Ask(k.ctx, a, r, func(auth.Request) (session.NewEvent, error) {
 		return session.NewEvent{Parents: []string{event}}, nil // nothing to show
 	})
 	require.NoError(k, err)
 	require.Equal(k, event, out.Event, "the model's event says it all")
-	return out.Request
 }
 
 func (k *kit) interim(call string, n int) auth.Status {
@@ -52,8 +52,8 @@ func interimCases() []testCase {
 		{"interim/beside another call", func(k *kit) {
 			row := k.session(ann, "s")
 			k.calls(row, theRun, "m", nil, "c", "d")
-			k.long(row, theRun, "c", "m")
-			k.long(row, theRun, "d", "m")
+			k.long(row, "c")
+			k.long(row, "d")
 			for _, call := range []string{"c", "d", "c"} {
 				require.Equal(k, auth.StatusPending, k.interim(call, 1))
 				require.Equal(k, auth.StatusPending, k.interim(call, 1), "what is sent twice is stored once")
@@ -76,7 +76,7 @@ func interimCases() []testCase {
 		{"interim/of others, and other requests", func(k *kit) {
 			row := k.session(ann, "s")
 			k.calls(row, theRun, "m", nil, "c")
-			k.long(row, theRun, "c", "m")
+			k.long(row, "c")
 			k.ask(row, "", "q", auth.Need{Type: auth.TypeQuestion, Slot: auth.QuestionSlot(ann, "x")})
 			_, err := k.s.Interim(k.ctx, "c", func(agent.Owner) bool { return false }, map[string]any{})
 			require.ErrorIs(k, err, oauth.ErrNotFound)
@@ -89,7 +89,7 @@ func interimCases() []testCase {
 			row := k.session(ann, "s")
 			k.append(row, theRun, said("user", session.KindUser, agent.UserAuthor, "go"))
 			k.calls(row, theRun, "m", []string{"user"}, "c")
-			k.long(row, theRun, "c", "m")
+			k.long(row, "c")
 			k.calls(row, "run-2", "m2", []string{"user"}, "c2")
 			require.Equal(k, auth.StatusCancelled, k.interim("c", 1))
 			require.Equal(k, []string{"user", "m2"}, k.shows(row), "it does not come back")
@@ -97,7 +97,7 @@ func interimCases() []testCase {
 		{"interim/one result of many that come at once", func(k *kit) {
 			row := k.session(ann, "s")
 			k.calls(row, theRun, "m", nil, "c")
-			k.long(row, theRun, "c", "m")
+			k.long(row, "c")
 			const many = 6
 			var group sync.WaitGroup
 			handles := make([]auth.Status, many)
@@ -108,7 +108,7 @@ func interimCases() []testCase {
 					if i%2 == 0 {
 						status = auth.StatusDenied
 					}
-					out, err := s.AnswerInput(k.ctx, "c", anyone, []byte{byte(i)}, status)
+					out, err := s.AnswerInput(k.ctx, "c", anyone, fmt.Append(nil, i), status)
 					if err == nil {
 						handles[i] = out
 					}
@@ -125,8 +125,8 @@ func interimCases() []testCase {
 		{"interim/withdrawn though another call waits at the same event", func(k *kit) {
 			row := k.session(ann, "s")
 			k.calls(row, theRun, "m", nil, "c", "d")
-			k.long(row, theRun, "c", "m")
-			k.long(row, theRun, "d", "m")
+			k.long(row, "c")
+			k.long(row, "d")
 			closed, err := k.s.WithdrawRequest(k.ctx, row, "c")
 			require.NoError(k, err)
 			require.True(k, closed)

@@ -19,6 +19,7 @@ const (
 	MaxResult = 1 << 20
 )
 
+// Errors of requests of the wrong type.
 var (
 	// ErrNotQuestion: the request is no question of a tool.
 	ErrNotQuestion = errors.New("inputs: the request is no question of a tool")
@@ -41,7 +42,7 @@ func (s *Service) CheckPrompt(p auth.Prompt) error {
 		return nil
 	}
 	if _, err := form.Compile(p.Schema); err != nil {
-		return fmt.Errorf("check question: %w", err)
+		return fmt.Errorf("check schema: %w", err)
 	}
 	return nil
 }

@@ -27,8 +27,9 @@ func TestQuestionPage(t *testing.T) {
 		q     connect.Question
 		shows []string
 	}{
-		"form": {connect.Question{Message: "How <b>many</b>?", Payload: `{"left":"12\u202e"}`, Fields: []form.Field{{Name: "field-0-0", Title: "Days", Kind: "number", Required: true}}},
-			[]string{"A tool asks you", "How &lt;b&gt;many&lt;/b&gt;?", `\u202e`, `name="field-0-0"`, "Days"}},
+		"form": {connect.Question{Message: "How <b>many</b>?", Payload: `{"left":"12\u202e"}`, Fields: []form.Field{
+			{Name: "field-0-0", Title: "Days", Kind: "number", Required: true},
+		}}, []string{"A tool asks you", "How &lt;b&gt;many&lt;/b&gt;?", `\u202e`, `name="field-0-0"`, "Days"}},
 		"text":   {connect.Question{Message: "Which colour?"}, []string{`<textarea id="answer" name="answer"`, "Your answer</label>"}},
 		"JSON":   {connect.Question{Message: "Which?", Schema: `{"type":"array"}`}, []string{"as JSON that fits the schema", `&#34;type&#34;: &#34;array&#34;`}},
 		"result": {connect.Question{Result: true}, []string{"What came of it?", "text or as a JSON object"}},
