@@ -14,6 +14,19 @@ import (
 	"tarry/wire"
 )
 
+// A chat has no end: a message that comes days after the last one is answered (pitfall T22).
+func TestChatIsAnsweredDaysLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.after(72*time.Hour, func() { w.inbox = append(w.inbox, "in-2"); w.message("in-2") })
+	w.after(1000*24*time.Hour, func() { w.inbox = append(w.inbox, "in-3"); w.message("in-3") })
+	w.after(1001*24*time.Hour, func() { w.cancel("") })
+	w.ends(input(wire.ModeChat, llm("a")))
+	require.Equal(t, []string{
+		"take", "model a", "finish done", "take", "model a", "finish done", "take", "model a", "finish done", "finish cancelled",
+	}, w.seen())
+}
+
 // Messages are processed one at a time, in order (pitfall T26), also when one comes while something waits, and each once
 // however often it is announced.
 func TestChatIsFIFO(t *testing.T) {
