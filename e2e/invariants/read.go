@@ -91,6 +91,9 @@ func instant(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
+// kindInterim is that of what is known of a long-running call before its response.
+const kindInterim = "interim"
+
 func readEvent(scan func(...any) error) (e Event, err error) {
 	var parents, body string
 	var created int64
@@ -111,7 +114,7 @@ func readEvent(scan func(...any) error) (e Event, err error) {
 		if p.FunctionCall != nil {
 			e.Calls = append(e.Calls, p.FunctionCall.ID)
 		}
-		if p.FunctionResponse != nil {
+		if p.FunctionResponse != nil && e.Kind != kindInterim {
 			e.Responses = append(e.Responses, p.FunctionResponse.ID)
 		}
 	}
