@@ -19,9 +19,9 @@ func (a *Activities) Take(ctx context.Context, in wire.TakeInput) (wire.TakeResu
 	}
 	take := func() (*session.Record, string, error) {
 		if in.Original == "" || in.Original == t.run {
-			return a.Log.Take(ctx, t.row, t.run, t.id(wire.RoleEvent), in.Heads) //nolint:wrapcheck // wrapped below
+			return a.Log.Take(ctx, t.row, t.run, t.id(wire.RoleEvent), in.Heads)
 		}
-		return a.Log.Retake(ctx, t.row, t.run, t.id(wire.RoleEvent), in.Heads, in.Announced) //nolint:wrapcheck // wrapped below
+		return a.Log.Retake(ctx, t.row, t.run, t.id(wire.RoleEvent), in.Heads, in.Announced)
 	}
 	record, inbox, err := take()
 	if err != nil {

@@ -23,7 +23,7 @@ const slowServer = "TARRY_TEST_SLOW_SERVER"
 func serveSlowly(dir string) int {
 	server := mcp.NewServer(&mcp.Implementation{Name: "slow", Version: "1"}, nil)
 	mark := func(name string) error {
-		return os.WriteFile(filepath.Join(dir, name), fmt.Append(nil, os.Getpid()), 0o600)
+		return os.WriteFile(filepath.Join(dir, name), fmt.Append(nil, os.Getpid()), 0o600) //nolint:gosec // the folder is the test's
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "dig", Description: "Takes long."}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		if err := mark("begun"); err != nil {
@@ -51,8 +51,8 @@ func (o *options) slow(t *testing.T) (dir string) {
 }
 
 // callID finds the call of a tool in a session.
-func callID(t testing.TB, events []event, tool string) string {
-	t.Helper()
+func callID(tb testing.TB, events []event, tool string) string {
+	tb.Helper()
 	for _, e := range events {
 		for _, p := range e.Content.Parts {
 			if p.FunctionCall != nil && p.FunctionCall.Name == tool {
@@ -60,7 +60,7 @@ func callID(t testing.TB, events []event, tool string) string {
 			}
 		}
 	}
-	require.Fail(t, "there is no call of "+tool)
+	require.Fail(tb, "there is no call of "+tool)
 	return ""
 }
 

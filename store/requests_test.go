@@ -263,7 +263,7 @@ func askCases() []testCase {
 		}},
 		{"finish/cancels what the invocation asked, and its messages", func(k *kit) {
 			row, request := k.waiting(ann, "s", "read")
-			k.callsOf(row, theRun, inv, "m2", nil, "c2")
+			k.calls(row, theRun, "m2", nil, "c2")
 			k.ask(row, "c2", "granted", need(ann, "admin"), "m2")
 			k.login("granted", "admin")
 			a, r := question(row, "", "other", need(ann, "x"))

@@ -65,8 +65,8 @@ func sessionCases() []testCase {
 		}},
 		{"session/calls that a reset left behind are not open", func(k *kit) {
 			row := k.session(ann, "s")
-			k.callsOf(row, "run-a", inv, "m-1", nil, "c-1")
-			k.callsOf(row, "run-b", inv, "m-2", nil, "c-2")
+			k.calls(row, "run-a", "m-1", nil, "c-1")
+			k.calls(row, "run-b", "m-2", nil, "c-2")
 			open, err := k.s.Open(k.ctx, row, inv, nil)
 			require.NoError(k, err)
 			require.Len(k, open, 1)
@@ -154,7 +154,7 @@ func sessionCases() []testCase {
 			other, otherRequest := k.waiting(bob, "s", "read")
 			k.login(request, "read")
 			k.clock.advance(1)
-			k.callsOf(row, theRun, inv, "m2", nil, "c2")
+			k.calls(row, theRun, "m2", nil, "c2")
 			asked := k.ask(row, "c2", "req-2", func() auth.Need { n := need(ann, "write"); return n }(), "m2")
 			state := k.exchanging(asked.Request.ID)
 			k.exchanging(otherRequest)

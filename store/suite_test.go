@@ -191,16 +191,11 @@ func (k *kit) append(row session.Session, run string, events ...session.NewEvent
 // call appends a model's answer that makes calls with these ids.
 func (k *kit) calls(row session.Session, run, event string, parents []string, ids ...string) {
 	k.Helper()
-	k.callsOf(row, run, inv, event, parents, ids...)
-}
-
-func (k *kit) callsOf(row session.Session, run, invocation, event string, parents []string, ids ...string) {
-	k.Helper()
 	e := said(event, session.KindModel, theAgent, "", parents...)
-	e.InvocationID = invocation
+	e.InvocationID = inv
 	add := session.Append{Owner: row.Owner, Session: row.ID, Run: run, Events: []session.NewEvent{e}}
 	for _, id := range ids {
-		add.Calls = append(add.Calls, session.Call{ID: id, Invocation: invocation, Event: event, Agent: theAgent, Toolset: "mail", Name: "send", Args: []byte(`{"to":"x"}`)})
+		add.Calls = append(add.Calls, session.Call{ID: id, Invocation: inv, Event: event, Agent: theAgent, Toolset: "mail", Name: "send", Args: []byte(`{"to":"x"}`)})
 	}
 	_, err := k.s.Append(k.ctx, add)
 	require.NoError(k, err)
