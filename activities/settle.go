@@ -119,6 +119,12 @@ func (a *Activities) Mirror(ctx context.Context, in wire.MirrorInput) error {
 	if err != nil {
 		return err
 	}
+	if in.Continued {
+		if err := a.Log.Continue(ctx, t.row, t.run); err != nil {
+			return a.failed(ctx, "go on in another run", err)
+		}
+		return nil
+	}
 	if err := a.Log.SetStatus(ctx, t.row, t.run, string(in.State)); err != nil {
 		return a.failed(ctx, "write status", err)
 	}

@@ -92,7 +92,7 @@ func (x *exampleWorker) published(app string) {
 func (x *exampleWorker) record(r runHandle, dir string) {
 	x.w.t.Helper()
 	if *update {
-		recording{x.w, r, x.w.temporal()}.write("../../../examples/" + dir + "/testdata/history")
+		recording{w: x.w, run: r, temporal: x.w.temporal(), elsewhere: true}.write("../../../examples/" + dir + "/testdata/history")
 	}
 }
 

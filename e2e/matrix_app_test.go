@@ -12,6 +12,7 @@ import (
 	"tarry"
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/callbacks"
 	"tarry/models"
 	"tarry/tools"
 	tool "tarry/tools/function"
@@ -55,7 +56,7 @@ func matrixApp(login agent.Auth) (tarry.App, error) {
 	if err != nil {
 		return tarry.App{}, err
 	}
-	app := tarry.App{Tools: []tools.Tool{read, pay, job}, CustomAgents: workflows.Agents{}, Models: map[string]models.Factory{"matrix": matrixModel}}
+	app := tarry.App{Tools: []tools.Tool{read, pay, job}, CustomAgents: workflows.Agents{}, Callbacks: matrixCallbacks(), Models: map[string]models.Factory{"matrix": matrixModel}}
 	for _, wait := range slices.Sorted(maps.Keys(waitTools())) {
 		used := waitTools()[wait]
 		app.CustomAgents["flow_"+wait] = flow(used)
@@ -97,13 +98,27 @@ func matrixKinds(name, wait string) map[string]*agent.Agent {
 		return []*agent.Agent{asker(), {Name: "follower", Kind: agent.KindLLM, Model: "matrix/one"}}
 	}
 	return map[string]*agent.Agent{
-		"llm":        asker(),
-		"loop":       {Name: "loop", Kind: agent.KindLoop, MaxIterations: 2, SubAgents: both()},
-		"sequential": {Name: "sequence", Kind: agent.KindSequential, SubAgents: both()},
+		"llm":  asker(),
+		"loop": {Name: "loop", Kind: agent.KindLoop, MaxIterations: 2, SubAgents: both()},
+		"sequential": {Name: "sequence", Kind: agent.KindSequential, SubAgents: both(), Callbacks: agent.Callbacks{
+			agent.BeforeAgent: {{Name: "begin"}}, agent.AfterAgent: {{Name: "end"}},
+		}},
 		"parallel":   {Name: "side", Kind: agent.KindParallel, SubAgents: both()},
 		"agent_tool": {Name: "caller", Kind: agent.KindLLM, Tools: []agent.Tool{{Agent: &agent.AgentTool{Agent: asker()}}}},
 		"transfer":   {Name: "desk", Kind: agent.KindLLM, SubAgents: both()},
 		"custom":     {Name: "flow", Kind: agent.KindCustom, Custom: "flow_" + wait, Tools: []agent.Tool{used}, SubAgents: both()},
+	}
+}
+
+func matrixCallbacks() callbacks.Set {
+	return callbacks.Set{
+		BeforeAgent: map[string]callbacks.BeforeAgent{"begin": func(_ context.Context, c *callbacks.Context) (*genai.Content, error) {
+			c.Set("begun", c.Agent)
+			return nil, nil
+		}},
+		AfterAgent: map[string]callbacks.AfterAgent{"end": func(_ context.Context, c *callbacks.Context) (*genai.Content, error) {
+			return genai.NewContentFromText(fmt.Sprint("after ", c.State["begun"]), genai.RoleModel), nil
+		}},
 	}
 }
 

@@ -203,6 +203,11 @@ func (m *matrix) session(r runHandle, kind string) []string {
 	return lines
 }
 
+// matrixFixtures are the cells whose histories become fixtures, with go test ./e2e -run TestMatrix -update.
+func matrixFixtures() []string {
+	return []string{"agent_tool_credential", "custom_input", "custom_credential", "loop_long_running", "parallel_confirmation", "sequential_input", "transfer_confirmation"}
+}
+
 // Every kind of agent with every kind of wait ends in the same session: undisturbed, with the worker killed while all wait, and
 // when each continues as a new run while it waits.
 func TestMatrix(t *testing.T) {
@@ -256,6 +261,9 @@ func TestMatrix(t *testing.T) {
 			require.Equal(t, sessions[name], got, "%s × %s", name, fault.name)
 			_, err := replayer.Reader(t.Context(), strings.NewReader(string(c.run.history())))
 			require.NoError(t, err, "%s × %s", name, fault.name)
+			if slices.Contains(matrixFixtures(), c.kind+"_"+c.wait) && fault.name == "continued" {
+				recording{w: m.world, run: c.run, temporal: m.temporal, agents: agents.CustomAgents}.write(c.kind + "_" + c.wait)
+			}
 		}
 	}
 	require.Len(t, sessions, 28)

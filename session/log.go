@@ -154,6 +154,8 @@ type Log interface {
 	// Open lists the calls of an invocation that have no answer and lead to heads or to where the session stands: those that a
 	// reset has left behind are nobody's any more.
 	Open(ctx context.Context, s Session, invocation string, heads []string) ([]Call, error)
+	// Continue says that a run goes on where the one before it ended: what that one said is all part of the session.
+	Continue(ctx context.Context, s Session, run string) error
 	// SetStatus writes where a run stands.
 	SetStatus(ctx context.Context, s Session, run, status string) error
 	// Finish ends an invocation and returns where the session stands. Closing cancels the messages that are still queued.

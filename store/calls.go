@@ -127,6 +127,9 @@ func (s *Store) Finish(ctx context.Context, row session.Session, end session.End
 				return err
 			}
 		}
+		if err := c.join(at, end); err != nil {
+			return err
+		}
 		tips = at.tips
 		if !at.current {
 			return nil
@@ -137,6 +140,29 @@ func (s *Store) Finish(ctx context.Context, row session.Session, end session.End
 		return c.finish(row, end)
 	})
 	return tips, err
+}
+
+// join makes where the workflow stands part of the session again: after a reset, what is said in one branch of a ParallelAgent
+// drops what another branch had said before, until that one says something more.
+func (c *conn) join(at *stand, end session.Ending) error {
+	missing := slices.DeleteFunc(slices.Clone(end.Heads), func(id string) bool {
+		return slices.Contains(at.tips, id) || slices.ContainsFunc(end.Append.Events, func(e session.NewEvent) bool { return slices.Contains(e.Parents, id) })
+	})
+	if !at.current || len(missing) == 0 {
+		return nil
+	}
+	all, err := c.events(at.workflowID, nil)
+	if err != nil {
+		return err
+	}
+	view, _ := session.Ancestors(index(all), at.tips)
+	seen := index(view)
+	for _, id := range missing {
+		if seen[id] == nil {
+			at.tips, at.moved = append(at.tips, id), true
+		}
+	}
+	return c.save(at, "")
 }
 
 func (c *conn) finish(row session.Session, end session.Ending) error {

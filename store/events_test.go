@@ -164,6 +164,28 @@ func eventCases() []testCase {
 			k.append(row, "two", model("b", "r1", "r2"))
 			require.Equal(k, []string{"b"}, k.tips(row, "two"))
 		}},
+		{"tips/a run that goes on in one branch keeps what others have said", func(k *kit) {
+			row := k.session(ann, "s")
+			k.append(row, "one", model("a"), model("left", "a"), model("right", "a"))
+			require.NoError(k, k.s.Continue(k.ctx, row, "two"))
+			k.append(row, "two", model("left2", "left"))
+			require.ElementsMatch(k, []string{"right", "left2"}, k.tips(row, "two"))
+			require.NoError(k, k.s.Continue(k.ctx, row, "one"), "a run that was replaced says nothing")
+			k.append(row, "two", model("left3", "left2"))
+			require.ElementsMatch(k, []string{"right", "left3"}, k.tips(row, "two"))
+		}},
+		{"tips/a run reset in one branch ends where its workflow stands", func(k *kit) {
+			row := k.session(ann, "s")
+			k.append(row, "old", model("a"), model("left", "a"), model("right", "a"), model("lost", "left"))
+			k.append(row, "new", model("left2", "left"))
+			require.Equal(k, []string{"left2"}, k.tips(row, "new"), "the store cannot know of the other branch")
+			tips, err := k.s.Finish(k.ctx, row, session.Ending{
+				Run: "new", Invocation: "none", Status: "done", Heads: []string{"left2", "right"}, Append: session.Append{Owner: row.Owner, Session: row.ID},
+			})
+			require.NoError(k, err)
+			require.ElementsMatch(k, []string{"left2", "right"}, tips)
+			require.Equal(k, []string{"a", "left", "right", "left2"}, k.timeline(row))
+		}},
 		{"tips/what no run appends never replaces one", func(k *kit) {
 			row := k.session(ann, "s")
 			k.append(row, theRun, model("a"))

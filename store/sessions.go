@@ -134,6 +134,21 @@ func (s *Store) SetStatus(ctx context.Context, row session.Session, run, status 
 	})
 }
 
+// Continue implements [session.Log].
+func (s *Store) Continue(ctx context.Context, row session.Session, run string) error {
+	return s.tx(ctx, func(c *conn) error {
+		_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
+		if err != nil {
+			return err
+		}
+		if err := c.enter(at, run); err != nil || !at.current {
+			return err
+		}
+		at.tipsRun, at.moved = run, true
+		return c.save(at, "")
+	})
+}
+
 // Invocation implements [session.Log].
 func (s *Store) Invocation(ctx context.Context, owner agent.Owner, id string) (session.Invocation, error) {
 	found, err := collect(s.read(ctx), `SELECT i.id, s.id, i.status, i.denied, i.created, i.ended FROM invocations i

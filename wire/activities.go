@@ -182,6 +182,8 @@ type CallbackResult struct {
 
 // MirrorInput is the input of [ActivityMirror].
 type MirrorInput struct {
+	// Continued says that this run goes on where the one before it was continued as new; a reset does not say so.
+	Continued bool `json:"continued,omitempty"`
 	State State `json:"state"`
 }
 

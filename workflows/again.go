@@ -57,3 +57,23 @@ func (s *session) continueAsNew(ctx workflow.Context) error {
 	next.Carry = &s.carry
 	return workflow.NewContinueAsNewError(ctx, wire.WorkflowSession, next)
 }
+
+// changeGoOn: a run says that it goes on for another.
+const changeGoOn = "go_on"
+
+// goOn tells the store that this run is no reset, where several lines of events lead to where it stands: what is said next
+// follows one of them, and the others would be taken for what a run said that was replaced.
+func (s *session) goOn(ctx workflow.Context, inv *wire.Invocation) error {
+	if s.worked || s.in.Carry == nil || s.in.Carry.Invocation == nil || !forked(&inv.Frame) {
+		return nil
+	}
+	if workflow.GetVersion(ctx, changeGoOn, workflow.DefaultVersion, 1) != 1 {
+		return nil
+	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	return callMirror(ctx, wire.MirrorInput{Continued: true})
+}
+
+func forked(f *wire.Frame) bool {
+	return f != nil && (len(f.Branches) > 0 || len(f.Calls) > 0 || forked(f.Sub))
+}

@@ -87,7 +87,7 @@ func TestContinueWhileWaiting(t *testing.T) {
 		next.resolve("r1", wire.OutcomeGranted)
 	})
 	next.ends(in)
-	require.Equal(t, []string{"mirror waiting_credential", "tool t", "model a", "finish done"}, next.seen())
+	require.Equal(t, []string{"mirror go on", "mirror waiting_credential", "tool t", "model a", "finish done"}, next.seen())
 	require.JSONEq(t, `{"agent":"a","heads":["re-call-2","re-call-3","re-call-4"]}`, next.input("model a", 1))
 }
 
@@ -103,7 +103,7 @@ func TestDeadlineIsCarried(t *testing.T) {
 	next := w.resume()
 	next.SetStartTime(start.Add(time.Hour))
 	next.ends(in)
-	require.Equal(t, []string{"mirror waiting_credential", "close", "settle expired", "model a", "finish done"}, next.seen())
+	require.Equal(t, []string{"mirror go on", "mirror waiting_credential", "close", "settle expired", "model a", "finish done"}, next.seen())
 	require.InDelta(t, 3*time.Hour, next.Now().Sub(start), float64(time.Minute))
 }
 

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,8 +38,10 @@ func kindsWorld(t *testing.T) *world {
 // done counts what was done, whatever the order: what runs side by side ends in any.
 func done(names []string) map[string]int {
 	out := map[string]int{}
-	for _, n := range noted(names) {
-		out[n]++
+	for _, n := range names {
+		if !strings.HasPrefix(n, "mirror") { // depends on when a run ends
+			out[n]++
+		}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,10 +14,31 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"tarry/replay"
+	"tarry/workflows"
 )
 
 // cacheSize tells a process started by TestHistories how many workflows it may keep in memory.
 const cacheSize = "TARRY_TEST_STICKY_CACHE"
+
+// recorded are the custom agents of the fixtures, as they were.
+func recorded() workflows.Agents {
+	flow := func(tool string, args map[string]any) workflows.AgentFunc {
+		return func(a *workflows.Agent) error {
+			if _, err := a.Run("asker"); err != nil {
+				return err
+			}
+			var out json.RawMessage
+			if err := a.Call(tool, args, &out); err != nil {
+				return err
+			}
+			if _, err := a.Run("follower"); err != nil {
+				return err
+			}
+			return a.Emit(workflows.Emission{Text: "the flow got " + string(out)})
+		}
+	}
+	return workflows.Agents{"flow_credential": flow("read", nil), "flow_input": flow("request_input", map[string]any{"message": "How many?"})}
+}
 
 func fixtures(t *testing.T) []string {
 	t.Helper()
@@ -57,7 +79,7 @@ func TestHistory(t *testing.T) {
 	for _, file := range fixtures(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			r, err := replay.File(t.Context(), file)
+			r, err := replay.Replayer{Agents: recorded()}.File(t.Context(), file)
 			require.NoError(t, err)
 			require.Positive(t, r.Activities)
 		})

@@ -172,6 +172,9 @@ func (s *session) invoke(ctx workflow.Context) (again bool, err error) {
 	if l, ok := s.exhaustedSession(); ok {
 		s.end(over{end: wire.EndLimit, limit: l})
 	}
+	if err := s.goOn(ctx, inv); err != nil {
+		return false, err
+	}
 	s.meter(work)
 	s.interrupts(work)
 	_, err = s.agentRun(work, s.rootThread(), s.in.Plan.Root, &inv.Frame)

@@ -173,6 +173,10 @@ func (w *world) settle(_ context.Context, in wire.SettleInput) (wire.SettleResul
 }
 
 func (w *world) mirror(_ context.Context, in wire.MirrorInput) error {
+	if in.Continued {
+		w.note("mirror go on", in)
+		return nil
+	}
 	w.note("mirror "+string(in.State), in)
 	return nil
 }
