@@ -106,7 +106,7 @@ func TestCustomAgentContinues(t *testing.T) {
 	chain(t, whole, input(wire.ModeJob, storyPlan()), func(w *world, _ int) { answer(w); whole = w })
 	names, want := whole.seen(), done(whole.seen())
 	require.Equal(t, 4, want["model critic"])
-	for at := range len(names) - 1 {
+	for at := range len(names) - 2 { // not as the last agent answers: nothing comes after it
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			w := storyWorld(t)
