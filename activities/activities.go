@@ -143,6 +143,8 @@ func (a *Activities) Register(r Registry) {
 		wire.ActivityEmit:      a.Emit,
 		wire.ActivityOpen:      a.Open,
 		wire.ActivityRead:      a.Read,
+		wire.ActivityKeep:      a.Keep,
+		wire.ActivityKept:      a.Kept,
 		wire.ActivityClose:     a.Close,
 		wire.ActivitySettle:    a.Settle,
 		wire.ActivityMirror:    a.Mirror,

@@ -57,3 +57,29 @@ type ReadResult struct {
 	// TooLarge is the size of a value that is longer than crosses to a workflow, in bytes.
 	TooLarge int `json:"too_large,omitempty"`
 }
+
+// KeptPart is the most that a [KeptResult] brings, in bytes; base64 makes a third more of it.
+const KeptPart = 36 << 10
+
+// KeepInput is the input of [ActivityKeep].
+type KeepInput struct {
+	Body []byte `json:"body"`
+}
+
+// KeepResult is its result.
+type KeepResult struct {
+	Kept string `json:"kept"`
+}
+
+// KeptInput is the input of [ActivityKept].
+type KeptInput struct {
+	Kept string `json:"kept"`
+	// Part counts from 0.
+	Part int `json:"part,omitempty"`
+}
+
+// KeptResult is its result.
+type KeptResult struct {
+	Body []byte `json:"body"`
+	More bool   `json:"more,omitempty"`
+}

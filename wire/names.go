@@ -24,6 +24,9 @@ const (
 	ActivityOpen = "tarry.open"
 	// ActivityRead (local) reads state, or the response of a call, for a custom agent.
 	ActivityRead = "tarry.read"
+	// ActivityKeep (local) stores what is too long to be carried from run to run, ActivityKept (local) reads it again.
+	ActivityKeep = "tarry.keep"
+	ActivityKept = "tarry.kept"
 	// ActivityReturn (local) answers the call of an agent that has run.
 	ActivityReturn = "tarry.return"
 	// ActivityClose closes a request at its deadline.

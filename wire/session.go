@@ -108,8 +108,9 @@ type Frame struct {
 	After []string `json:"after,omitempty"`
 	// Wake is when a custom agent that sleeps goes on.
 	Wake time.Time `json:"wake,omitzero"`
-	// Journal holds the steps that a custom agent has finished.
+	// Journal holds the steps that a custom agent has finished. Where it is too long to be carried, Kept names it.
 	Journal []Step `json:"journal,omitempty"`
+	Kept    string `json:"kept,omitempty"`
 }
 
 // Step is one finished step of a custom agent.

@@ -134,6 +134,18 @@ func callRead(ctx workflow.Context, in wire.ReadInput) (out wire.ReadResult, err
 	return out, err
 }
 
+func callKeep(ctx workflow.Context, in wire.KeepInput) (out wire.KeepResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityKeep, in).Get(ctx, &out)
+	return out, err
+}
+
+func callKept(ctx workflow.Context, in wire.KeptInput) (out wire.KeptResult, err error) {
+	ctx = withLocal(ctx)
+	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityKept, in).Get(ctx, &out)
+	return out, err
+}
+
 func callMirror(ctx workflow.Context, in wire.MirrorInput) error {
 	ctx = withLocal(ctx)
 	return workflow.ExecuteLocalActivity(ctx, wire.ActivityMirror, in).Get(ctx, nil)

@@ -76,6 +76,9 @@ func (s *session) runCustom(ctx workflow.Context, t *thread, n agent.Node, f *wi
 	if !ok {
 		block("custom agent %s is not registered with this worker; there are %v", n.Custom, s.custom.Names())
 	}
+	if err := keptJournal(ctx, f); err != nil {
+		return false, err
+	}
 	s.agent = n.Name
 	a := &Agent{s: s, ctx: ctx, t: t, node: n, f: f}
 	err = run(a)

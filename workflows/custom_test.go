@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,6 +151,47 @@ func TestCustomAgentContinuesForEver(t *testing.T) {
 	})
 	require.Greater(t, runs, 8)
 	require.Equal(t, 30, last.count("model writer"))
+}
+
+// A journal that is too long to be carried is stored, and read again in pieces.
+func TestLongJournal(t *testing.T) {
+	t.Parallel()
+	const steps = 300
+	w := newWorld(t)
+	w.custom["reader"] = func(a *workflows.Agent) error {
+		for i := range steps {
+			var text string
+			if _, err := a.State(fmt.Sprint("key", i), &text); err != nil || len(text) != 1000 {
+				return fmt.Errorf("step %d: %d bytes: %w", i, len(text), err)
+			}
+			if i%100 == 99 {
+				if _, err := a.Run("writer"); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	w.read = func(wire.ReadInput) wire.ReadResult {
+		return wire.ReadResult{Value: json.RawMessage(`"` + strings.Repeat("x", 1000) + `"`)}
+	}
+	last := w
+	runs := chain(t, w, input(wire.ModeJob, custom("reader", llm("writer"))), func(w *world, run int) {
+		last = w
+		w.at = func(name string) {
+			if name == "model writer" {
+				w.again()
+			}
+		}
+	})
+	require.Equal(t, 3, runs, "after the last one nothing comes")
+	require.Equal(t, steps, last.count("read"))
+	require.Equal(t, 3, last.count("model writer"))
+	require.Equal(t, 2, last.count("keep"))
+	require.Greater(t, last.count("kept"), 2+4, "in parts")
+	for _, body := range w.kept {
+		require.Greater(t, len(body), 100*1000)
+	}
 }
 
 func TestCustomAgentErrors(t *testing.T) {

@@ -39,6 +39,7 @@ type world struct {
 	read  func(in wire.ReadInput) wire.ReadResult
 	// custom agents by name; add to it before the run.
 	custom workflows.Agents
+	kept   map[string][]byte
 	// closes says that the request of a cancelled call is closed with it.
 	closes bool
 	// queued is what the store knows when a message waits to interrupt; nil: whatever the inbox holds, and no answer.
@@ -64,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	w := &world{
-		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, inbox: []string{"in-1"}, counts: map[string]int{}, custom: workflows.Agents{},
+		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, inbox: []string{"in-1"}, counts: map[string]int{}, custom: workflows.Agents{}, kept: map[string][]byte{},
 		turns: map[string][][]string{}, tools: map[string]tool{}, lists: map[string]func(int, wire.ListInput) wire.ListResult{},
 	}
 	w.SetTestTimeout(20 * time.Second)
@@ -72,7 +73,7 @@ func newWorld(t *testing.T) *world {
 	for name, f := range map[string]any{
 		wire.ActivityTake: w.take, wire.ActivityListTools: w.list, wire.ActivityCallModel: w.model, wire.ActivityClose: w.closing,
 		wire.ActivitySettle: w.settle, wire.ActivityMirror: w.mirror, wire.ActivityFinish: w.finish, wire.ActivityRemind: w.remind, wire.ActivityQueued: w.queue,
-		wire.ActivityEmit: w.emit, wire.ActivityOpen: w.open, wire.ActivityRead: w.reading, wire.ActivityReturn: w.returning, wire.ActivityCallback: w.callback,
+		wire.ActivityEmit: w.emit, wire.ActivityOpen: w.open, wire.ActivityRead: w.reading, wire.ActivityKeep: w.keep, wire.ActivityKept: w.keptPart, wire.ActivityReturn: w.returning, wire.ActivityCallback: w.callback,
 	} {
 		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
@@ -197,6 +198,21 @@ func (w *world) reading(_ context.Context, in wire.ReadInput) (wire.ReadResult, 
 		return wire.ReadResult{}, nil
 	}
 	return w.read(in), nil
+}
+
+func (w *world) keep(_ context.Context, in wire.KeepInput) (wire.KeepResult, error) {
+	w.note("keep", "a body")
+	id := w.id("kept")
+	w.kept[id] = in.Body
+	return wire.KeepResult{Kept: id}, nil
+}
+
+func (w *world) keptPart(_ context.Context, in wire.KeptInput) (wire.KeptResult, error) {
+	w.note("kept", in)
+	body := w.kept[in.Kept]
+	from := in.Part * wire.KeptPart
+	to := min(from+wire.KeptPart, len(body))
+	return wire.KeptResult{Body: body[from:to], More: to < len(body)}, nil
 }
 
 func (w *world) returning(_ context.Context, in wire.ReturnInput) (wire.ReturnResult, error) {
