@@ -150,3 +150,45 @@ func (w *world) waiting2(r runHandle) {
 		return s.State == "waiting_input" && len(s.WaitingFor) == 2
 	})
 }
+
+// The page behind the link takes the result of a long-running call too, while the worker is gone: as JSON or in words, or that
+// there will be none. A nested answer is JSON that must fit.
+func TestAnswersOnThePage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, inquisitive(call("order")+text("Ordered."),
+		call(`request_input {message: "Which?", response_schema: {type: array, items: {type: integer}}}`)+text("Done.")))
+	for _, c := range []struct {
+		action, answer, title string
+		result                map[string]any
+	}{
+		{"accept", `{"status": "there"}`, "Thank you", map[string]any{"status": "there"}},
+		{"accept", `it "came"`, "Thank you", map[string]any{"result": `it "came"`}},
+		{"decline", "", "Declined", map[string]any{"error": "The call was ended without a result. It is not known what came of it."}},
+	} {
+		r := w.api.start("assistant", "Order.")
+		link := w.waiting(r)
+		page := w.page(link)
+		require.Contains(t, page.Text, "What came of it?")
+		require.NoError(t, w.Kill(stack.Worker))
+		require.Equal(t, c.title, w.answer(link, c.action, map[string]string{"answer": c.answer}).Title)
+		require.NoError(t, w.Start(t.Context(), stack.Worker))
+		var question string
+		w.eventually("the next agent asks", func() bool {
+			s := r.status()
+			if len(s.WaitingFor) == 1 && s.WaitingFor[0].Kind == "question" {
+				question = s.WaitingFor[0].Link
+			}
+			return question != ""
+		})
+		require.Contains(t, w.page(question).Text, "as JSON that fits the schema below")
+		again := w.answer(question, "accept", map[string]string{"answer": "[1, two]"})
+		require.Contains(t, again.Text, "That does not do")
+		require.Equal(t, "Thank you", w.answer(question, "accept", map[string]string{"answer": "[1, 2]"}).Title)
+		s := w.finished(r)
+		require.Equal(t, "Done.", s.Answer)
+		require.Equal(t, c.action == "decline", s.Denied)
+		all := r.events()
+		w.checkAnswers(all, c.title)
+		require.Equal(t, c.result, responses(all, "order")[1].Response)
+	}
+}
