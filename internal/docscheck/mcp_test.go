@@ -23,6 +23,9 @@ func TestDefinitionsAreValid(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "app")
 		require.NoError(t, os.Mkdir(dir, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, yaml.RootFile), []byte(block[1]), 0o600))
+		for _, other := range regexp.MustCompile(`config_path: (\w+)\.yaml`).FindAllStringSubmatch(block[1], -1) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, other[1]+".yaml"), []byte("name: "+other[1]+"\nmodel: gemini/gemini-2.5-flash\n"), 0o600))
+		}
 		_, err := yaml.LoadApp(dir, yaml.Options{})
 		require.NoError(t, err, block[1])
 	}

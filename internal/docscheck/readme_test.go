@@ -122,6 +122,7 @@ func newReader(t *testing.T) *reader {
 			"https://mcp.example.com/mcp", server.URL(),
 			"https://login.example.com", provider.URL(),
 			"cd examples/custom", "cd "+absolute+"/examples/custom",
+			"cd examples/story", "cd "+absolute+"/examples/story",
 		),
 	}
 	for _, name := range []string{"PATH", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"} {
