@@ -122,7 +122,7 @@ lint-examples: ## run go vet on the examples that are modules of their own
 
 lint-workflows: $(WORKFLOWCHECK) ## check that workflow code is deterministic
 	@$(call say,workflowcheck ./...)
-	@$(WORKFLOWCHECK) ./...
+	@$(WORKFLOWCHECK) -config .workflowcheck.yaml ./...
 
 cross: ## build the main module for every platform, without cgo
 	@for platform in $(PLATFORMS); do \
