@@ -33,7 +33,7 @@ type exampleWorker struct {
 func newExample(t *testing.T, dir, client, prefix string, service http.Handler) *exampleWorker {
 	t.Helper()
 	x := &exampleWorker{binary: filepath.Join(t.TempDir(), dir)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", x.binary, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", x.binary, ".") //nolint:gosec // our own program
 	build.Dir, build.Env = "../examples/"+dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -71,7 +71,7 @@ func newExample(t *testing.T, dir, client, prefix string, service http.Handler) 
 
 func (x *exampleWorker) start(t *testing.T) {
 	t.Helper()
-	x.worker = exec.CommandContext(context.WithoutCancel(t.Context()), x.binary)
+	x.worker = exec.CommandContext(context.WithoutCancel(t.Context()), x.binary) //nolint:gosec // the same
 	x.worker.Env, x.worker.Stdout, x.worker.Stderr = x.env, &x.log, &x.log
 	require.NoError(t, x.worker.Start())
 }

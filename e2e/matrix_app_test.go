@@ -143,12 +143,12 @@ func matrixAnswer(r *models.Request) *genai.Part {
 	call := func(name string, args map[string]any) *genai.Part {
 		return &genai.Part{FunctionCall: &genai.FunctionCall{Name: name, Args: args}}
 	}
-	switch {
-	case r.Agent == "asker":
+	switch r.Agent {
+	case "asker":
 		return call(names[0], toolArgs(names[0]))
-	case r.Agent == "caller":
+	case "caller":
 		return call("asker", map[string]any{"request": "please"})
-	case r.Agent == "desk":
+	case "desk":
 		return call(agent.TransferToAgent, map[string]any{"agent_name": "asker"})
 	default:
 		return &genai.Part{Text: r.Agent + " follows"}

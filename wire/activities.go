@@ -183,8 +183,8 @@ type CallbackResult struct {
 // MirrorInput is the input of [ActivityMirror].
 type MirrorInput struct {
 	// Continued says that this run goes on where the one before it was continued as new; a reset does not say so.
-	Continued bool `json:"continued,omitempty"`
-	State State `json:"state"`
+	Continued bool  `json:"continued,omitempty"`
+	State     State `json:"state"`
 }
 
 // RemindInput is the input of [ActivityRemind].

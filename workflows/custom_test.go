@@ -176,7 +176,7 @@ func TestLongJournal(t *testing.T) {
 		return wire.ReadResult{Value: json.RawMessage(`"` + strings.Repeat("x", 1000) + `"`)}
 	}
 	last := w
-	runs := chain(t, w, input(wire.ModeJob, custom("reader", llm("writer"))), func(w *world, run int) {
+	runs := chain(t, w, input(wire.ModeJob, custom("reader", llm("writer"))), func(w *world, _ int) {
 		last = w
 		w.at = func(name string) {
 			if name == "model writer" {
