@@ -18,7 +18,10 @@ const (
 
 // Schema describes an answer: a JSON Schema (draft 2020-12 or draft 7) without references, which could lead elsewhere or in
 // circles. Safe for concurrent use.
-type Schema struct{ resolved *jsonschema.Resolved }
+type Schema struct {
+	resolved            *jsonschema.Resolved
+	parts, instructions int
+}
 
 // Compile reads a schema. Errors wrap [ErrAnswerSchema].
 func Compile(raw json.RawMessage) (*Schema, error) {
@@ -40,7 +43,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrAnswerSchema, clip(err.Error()))
 	}
-	return &Schema{resolved}, nil
+	return &Schema{resolved, weigh(tree).parts, instructions(tree)}, nil
 }
 
 // ErrAnswerSchema says that no answer can be checked by a schema.
@@ -71,8 +74,12 @@ func plain(v any, depth int) error {
 }
 
 // Check says what of a value, as encoding/json reads one into an any, does not fit. The text names the place and is bounded;
-// it may quote the value.
+// it may quote the value. A value that it would take too long to check does not fit.
 func (s *Schema) Check(value any) error {
+	w := weigh(value)
+	if s.parts*w.parts > maxSteps || s.instructions*w.text > maxPatternSteps {
+		return errTooMuch
+	}
 	err := s.resolved.Validate(value)
 	if err == nil {
 		return nil
