@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,6 +141,14 @@ func (s *Service) end(ctx context.Context, access auth.Access, r auth.Request, s
 		r.Status = auth.StatusExpired
 		return r, ErrClosed
 	case before != auth.StatusPending || r.Status != status:
+		return r, ErrClosed
+	}
+	// Two who say yes at once find the same status; what the row keeps is what one of them said.
+	stored, err := s.Store.Request(ctx, r.ID, access)
+	if err != nil {
+		return r, fmt.Errorf("answer: %w", err)
+	}
+	if !bytes.Equal(stored.Need.Answer, sealed) {
 		return r, ErrClosed
 	}
 	if s.Wake != nil {

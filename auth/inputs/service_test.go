@@ -28,6 +28,39 @@ func (k *kept) Interim(context.Context, string, auth.Access, map[string]any) (au
 	return k.r.Status, nil
 }
 
+// overtaken is a store in which another answer comes first, between the look at the request and the answer to it.
+type overtaken struct {
+	kept
+	other auth.Request
+}
+
+func (o *overtaken) AnswerInput(context.Context, string, auth.Access, []byte, auth.Status) (auth.Status, error) {
+	o.r = o.other
+	return o.r.Status, nil
+}
+
+// Of two who answer at the same time, by two servers, one hears that the answer counts.
+func TestOvertakenByTheSameOutcome(t *testing.T) {
+	t.Parallel()
+	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: filepath.Join(t.TempDir(), "keyset"), Checks: fresh{}})
+	require.NoError(t, err)
+	owner := agent.Owner{App: "app", User: "ann"}
+	r := auth.Request{ID: "c", Owner: owner, Status: auth.StatusPending, Need: auth.Need{Type: auth.TypeResult, Slot: auth.ResultSlot(owner, "c")}}
+	first := &kept{r}
+	log := slog.New(slog.DiscardHandler)
+	_, err = (&inputs.Service{Store: first, Vault: v, Log: log}).Complete(t.Context(), nil, "c", map[string]any{"said": "first"})
+	require.NoError(t, err)
+	woken := false
+	second := &inputs.Service{Store: &overtaken{kept{r}, first.r}, Vault: v, Log: log, Wake: func() { woken = true }}
+	got, err := second.Complete(t.Context(), nil, "c", map[string]any{"said": "second"})
+	require.ErrorIs(t, err, inputs.ErrClosed)
+	require.Equal(t, auth.StatusGranted, got.Status)
+	require.False(t, woken)
+	said, err := second.Said(first.r)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"said":"first"}`, string(said))
+}
+
 // fresh is a database without check rows.
 type fresh struct{}
 
