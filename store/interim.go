@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -13,8 +14,15 @@ import (
 	"tarry/session"
 )
 
+// Bounds of what one call may show before its final result: a session is read as a whole, by models and by clients.
+const (
+	maxInterim      = 500
+	maxInterimBytes = 4 << 20 // of JSON
+)
+
 // Interim adds an interim result to a long-running call that waits, and returns the status of its request: only where that is
-// pending something was stored. The same result again is stored once. Requests of other types are [oauth.ErrConflict].
+// pending something was stored. The same result again is stored once. Requests of other types are [oauth.ErrConflict], and what is
+// more than one call may show is an [*auth.AnswerError].
 func (s *Store) Interim(ctx context.Context, id string, access auth.Access, response map[string]any) (status auth.Status, err error) {
 	err = s.tx(ctx, func(c *conn) error {
 		r, err := c.request(id)
@@ -71,6 +79,9 @@ func (c *conn) interim(at *stand, r auth.Request, response map[string]any) (fits
 	if last.Kind == session.KindInterim && len(last.Responses()) == 1 && same(last.Responses()[0].Response, response) {
 		return true, nil
 	}
+	if err := fitsInterim(all, r.Call, response); err != nil {
+		return false, err
+	}
 	e := session.Interim(call, uuid.NewString(), []string{last.ID}, response)
 	e.Branch, e.IsolationScope = made.Branch, made.IsolationScope
 	record, _, err := c.insertEvent(row, e)
@@ -83,6 +94,24 @@ func (c *conn) interim(at *stand, r auth.Request, response map[string]any) (fits
 	}
 	_, err = c.exec(`UPDATE calls SET asking = ? WHERE id = ? AND workflow_id = ?`, record.ID, call.ID, r.WorkflowID)
 	return true, err
+}
+
+// fitsInterim counts what a reset has left behind too.
+func fitsInterim(all []*session.Record, call string, response map[string]any) error {
+	body, err := json.Marshal(response)
+	if err != nil {
+		return &auth.AnswerError{Text: "the result is not JSON"}
+	}
+	n, size := 0, len(body)
+	for _, r := range all {
+		if r.Kind == session.KindInterim && len(r.Responses()) == 1 && r.Responses()[0].ID == call {
+			n, size = n+1, size+len(r.Body)
+		}
+	}
+	if n >= maxInterim || size > maxInterimBytes {
+		return &auth.AnswerError{Text: fmt.Sprintf("call %s has shown as much as it may, %d interim results of %d bytes in all; send the final one", call, maxInterim, maxInterimBytes)}
+	}
+	return nil
 }
 
 func same(a, b map[string]any) bool {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,33 @@ func interimCases() []testCase {
 			require.NoError(k, err)
 			require.Equal(k, auth.StatusGranted, k.interim("c", 3), "too late")
 			require.Equal(k, []string{"m", "c", "d", "c", "answer-c"}, k.shows(row))
+		}},
+		{"interim/more than one call may show", func(k *kit) {
+			row := k.session(ann, "s")
+			k.calls(row, theRun, "m", nil, "c", "d")
+			k.long(row, "c")
+			k.long(row, "d")
+			const most = 500
+			for n := range most {
+				require.Equal(k, auth.StatusPending, k.interim("c", n))
+			}
+			var full *auth.AnswerError
+			_, err := k.s.Interim(k.ctx, "c", anyone, map[string]any{"n": most})
+			require.ErrorAs(k, err, &full)
+			require.Contains(k, full.Text, "send the final one")
+			require.Equal(k, auth.StatusPending, k.interim("c", most-1), "the last one, once more")
+			require.Len(k, k.shows(row), 1+most)
+
+			large := strings.Repeat("x", 1<<20)
+			for n := range 3 {
+				_, err = k.s.Interim(k.ctx, "d", anyone, map[string]any{"n": n, "large": large})
+				require.NoError(k, err)
+			}
+			_, err = k.s.Interim(k.ctx, "d", anyone, map[string]any{"n": 3, "large": large})
+			require.ErrorAs(k, err, &full)
+			status, err := k.s.AnswerInput(k.ctx, "d", anyone, []byte("sealed"), auth.StatusGranted)
+			require.NoError(k, err)
+			require.Equal(k, auth.StatusGranted, status, "the final one counts")
 		}},
 		{"interim/of others, and other requests", func(k *kit) {
 			row := k.session(ann, "s")
