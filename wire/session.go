@@ -106,6 +106,8 @@ type Frame struct {
 	Begun bool `json:"begun,omitempty"`
 	// After lists the agents whose callbacks after them are due, the innermost last.
 	After []string `json:"after,omitempty"`
+	// Escalate says that something has asked the enclosing loop to stop, once the frame is done.
+	Escalate bool `json:"escalate,omitempty"`
 	// Wake is when a custom agent that sleeps goes on.
 	Wake time.Time `json:"wake,omitzero"`
 	// Journal holds the steps that a custom agent has finished. Where it is too long to be carried, Kept names it.

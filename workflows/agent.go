@@ -23,24 +23,27 @@ func (s *session) agentRun(ctx workflow.Context, t *thread, n agent.Node, f *wir
 		if err != nil {
 			return false, err
 		}
-		escalate = escalate || escalated
+		f.Escalate = f.Escalate || escalated
 		if next == "" {
 			break
 		}
-		*f = wire.Frame{Agent: next, After: f.After}
+		*f = wire.Frame{Agent: next, After: f.After, Escalate: f.Escalate}
 	}
 	for ; len(f.After) > 0; f.After = f.After[:len(f.After)-1] {
 		if _, err := s.callback(ctx, t, f.After[len(f.After)-1], true); err != nil {
 			return false, err
 		}
 	}
-	return escalate, nil
+	return f.Escalate, nil
 }
 
 // one runs an agent between its callbacks; next is the agent that it hands the conversation to.
 func (s *session) one(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (escalate bool, next string, err error) {
 	if (n.Before || n.After) && !f.Begun {
 		if n.Before {
+			if s.due(ctx) { // in a loop whose agents' callbacks always answer there is no other boundary
+				return false, "", errContinue
+			}
 			said, err := s.callback(ctx, t, n.Name, false)
 			if said || err != nil {
 				return false, "", err

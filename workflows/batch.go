@@ -28,22 +28,27 @@ type batchResult struct {
 func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (batchResult, error) {
 	errs := make([]error, len(f.Calls))
 	group := workflow.NewWaitGroup(ctx)
-	s.branch.fork(len(f.Calls))
+	open := 0
+	for _, o := range f.Calls {
+		if o.Event == "" {
+			open++
+		}
+	}
+	fork := s.branch.fork(open)
 	for i := range f.Calls {
 		o := &f.Calls[i]
 		if o.Event != "" {
-			s.branch.active--
 			continue
 		}
 		group.Add(1)
 		workflow.GoNamed(ctx, o.Tool+o.Agent, func(ctx workflow.Context) {
 			defer group.Done()
 			errs[i] = s.stoppable(ctx, t, n, o)
-			s.leave(ctx)
+			s.leave(ctx, fork)
 		})
 	}
 	group.Wait(ctx)
-	s.branch.active++
+	s.branch.join(fork)
 
 	var result batchResult
 	if err := worst(errs); errors.Is(err, errContinue) {

@@ -16,8 +16,26 @@ type branches struct {
 	asleep  int // that wait for a time
 }
 
+// fork is the threads that one thread has given way to. The last of them to end goes on as that one.
+type fork struct {
+	left int
+	gone bool // the last one has left too
+}
+
 // fork replaces the calling thread by n.
-func (b *branches) fork(n int) { b.active += n - 1 }
+func (b *branches) fork(n int) *fork {
+	if n > 0 {
+		b.active += n - 1
+	}
+	return &fork{left: n}
+}
+
+// join goes on with the thread that was replaced.
+func (b *branches) join(f *fork) {
+	if f.gone {
+		b.active++
+	}
+}
 
 // state is what is waited for: a login if there is one among it, else an approval.
 func (b *branches) state() wire.State {
@@ -31,11 +49,24 @@ func (b *branches) state() wire.State {
 	}
 }
 
+// changeLast: the last of the threads that end is not taken for gone.
+const changeLast = "last"
+
 // leave ends a thread; those that remain may all be waiting now.
-func (s *session) leave(ctx workflow.Context) {
+func (s *session) leave(ctx workflow.Context, f *fork) {
+	f.left--
+	if f.left == 0 {
+		told := s.branch.waiting > 0 && s.branch.waiting >= s.branch.active-1 && ctx.Err() == nil // before there was this change
+		if !told || workflow.GetVersion(ctx, changeLast, workflow.DefaultVersion, 1) == 1 {
+			return
+		}
+		f.gone = true
+	}
 	s.branch.active--
-	if s.branch.waiting > 0 {
+	if s.branch.waiting+s.branch.asleep > 0 {
 		s.park(ctx)
+	}
+	if s.branch.waiting > 0 {
 		s.mirror(ctx)
 	}
 }

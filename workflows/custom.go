@@ -39,9 +39,8 @@ type Agent struct {
 	node agent.Node
 	f    *wire.Frame
 
-	at       int   // steps that were passed
-	err      error // ends everything
-	escalate bool
+	at  int   // steps that were passed
+	err error // ends everything
 }
 
 // Name is the agent's.
@@ -64,7 +63,13 @@ func (a *Agent) Logger() log.Logger { return workflow.GetLogger(a.ctx) }
 // is -1 as long as runs of the time before the change may be under way.
 func (a *Agent) Version(change string, minSupported, maxSupported int) int {
 	version := maxSupported
-	_ = a.step("version "+change, &version, func() (any, error) { // what ends the run, the next step returns
+	if a.err == nil && a.passed(versionOp+change) {
+		if version = int(workflow.DefaultVersion); version < minSupported {
+			block("a run of custom agent %s is older than change %q, and the function supports it from version %d on", a.node.Name, change, minSupported)
+		}
+		return version
+	}
+	_ = a.step(versionOp+change, &version, func() (any, error) { // what ends the run, the next step returns
 		return workflow.GetVersion(a.ctx, a.node.Custom+"/"+change, workflow.Version(minSupported), workflow.Version(maxSupported)), nil
 	})
 	return version
@@ -90,7 +95,7 @@ func (s *session) runCustom(ctx workflow.Context, t *thread, n agent.Node, f *wi
 		return false, &endError{wire.EndFailed}
 	}
 	f.Journal = nil
-	return a.escalate, nil
+	return f.Escalate, nil
 }
 
 // block stops the run until another worker has code that fits: Temporal fails the task of a panic, and tries again. An error

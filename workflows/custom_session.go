@@ -74,7 +74,7 @@ func (a *Agent) Emit(e Emission) error {
 		}
 		delta[key] = body
 	}
-	a.escalate = a.escalate || e.Escalate
+	a.f.Escalate = a.f.Escalate || e.Escalate
 	return a.step("emit", nil, func() (any, error) {
 		out, err := callEmit(a.ctx, wire.EmitInput{
 			Agent: a.node.Name, Heads: a.t.heads, Scope: a.t.scope, Text: e.Text, StateDelta: delta, Escalate: e.Escalate,
@@ -105,7 +105,7 @@ func (a *Agent) Call(tool string, args, result any) error {
 	if err := a.step("call "+tool, &done, func() (any, error) { return a.call(tool, body) }); err != nil {
 		return err
 	}
-	a.escalate = a.escalate || done.Escalate
+	a.f.Escalate = a.f.Escalate || done.Escalate
 	read, err := a.read("response "+tool, wire.ReadInput{Event: done.Event, Error: result == nil})
 	if err != nil {
 		return err

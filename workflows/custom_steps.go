@@ -42,6 +42,9 @@ func (a *Agent) step(op string, into any, do func() (any, error)) error {
 
 // past returns the step that was done here before this run began.
 func (a *Agent) past(op string) (wire.Step, bool) {
+	for a.at < len(a.f.Journal) && a.f.Journal[a.at].Op != op && strings.HasPrefix(a.f.Journal[a.at].Op, versionOp) {
+		a.at++ // that the function no longer asks for
+	}
 	if a.at >= len(a.f.Journal) {
 		return wire.Step{}, false
 	}
@@ -51,6 +54,23 @@ func (a *Agent) past(op string) (wire.Step, bool) {
 	}
 	a.at++
 	return past, true
+}
+
+// versionOp begins what [Agent.Version] writes down.
+const versionOp = "version "
+
+// passed says that an earlier run has come past here without writing op down.
+func (a *Agent) passed(op string) bool {
+	at := a.at
+	for ; at < len(a.f.Journal); at++ {
+		switch past := a.f.Journal[at].Op; {
+		case past == op:
+			return false
+		case !strings.HasPrefix(past, versionOp):
+			return true
+		}
+	}
+	return a.f.Sub != nil || len(a.f.Branches) > 0 || len(a.f.Calls) > 0 || !a.f.Wake.IsZero() // a step that it has begun
 }
 
 func encodeStep(v any) (json.RawMessage, error) {

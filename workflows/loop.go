@@ -12,8 +12,12 @@ import (
 func (s *session) loop(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) error {
 	for ; n.MaxIterations == 0 || f.Iteration < n.MaxIterations; f.Iteration++ {
 		escalate, err := s.children(ctx, t, n, f, true)
-		if err != nil || escalate {
+		if err != nil {
 			return err
+		}
+		if escalate {
+			f.Escalate = false // heard
+			return nil
 		}
 		f.Child = 0
 	}
@@ -25,7 +29,7 @@ func (s *session) sequence(ctx workflow.Context, t *thread, n agent.Node, f *wir
 	return s.children(ctx, t, n, f, false)
 }
 
-func (s *session) children(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame, stop bool) (escalated bool, err error) {
+func (s *session) children(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame, stop bool) (bool, error) {
 	for ; f.Child < len(n.Children); f.Child++ {
 		if f.Sub == nil {
 			f.Sub = &wire.Frame{}
@@ -35,10 +39,10 @@ func (s *session) children(ctx workflow.Context, t *thread, n agent.Node, f *wir
 			return false, err
 		}
 		f.Sub = nil
-		escalated = escalated || escalate
+		f.Escalate = f.Escalate || escalate
 		if escalate && stop {
 			break
 		}
 	}
-	return escalated, nil
+	return f.Escalate, nil
 }

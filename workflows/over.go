@@ -63,5 +63,5 @@ func until(ctx workflow.Context, condition func() bool) bool {
 }
 
 func (s *session) interruptible() bool {
-	return len(s.carry.Pending) > 0 && !s.branch.working() && len(s.waits.outcomes) == 0 && !s.drained.IsReady()
+	return len(s.carry.Pending) > 0 && !s.branch.working() && !s.waits.heard() && !s.drained.IsReady()
 }

@@ -24,11 +24,16 @@ func (s *session) parallel(ctx workflow.Context, t *thread, n agent.Node, f *wir
 	defer stop()
 	errs := make([]error, len(n.Children))
 	group := workflow.NewWaitGroup(ctx)
-	s.branch.fork(len(n.Children))
+	open := 0
+	for _, b := range f.Branches {
+		if !b.Done {
+			open++
+		}
+	}
+	fork := s.branch.fork(open)
 	for i, child := range n.Children {
 		b := &f.Branches[i]
 		if b.Done {
-			s.branch.active--
 			continue
 		}
 		group.Add(1)
@@ -42,11 +47,11 @@ func (s *session) parallel(ctx workflow.Context, t *thread, n agent.Node, f *wir
 			} else if !errors.Is(errs[i], errContinue) {
 				stop()
 			}
-			s.leave(ctx)
+			s.leave(ctx, fork)
 		})
 	}
 	group.Wait(ctx)
-	s.branch.active++
+	s.branch.join(fork)
 	err = worst(errs)
 	if errors.Is(err, errContinue) {
 		return false, err

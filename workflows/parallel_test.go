@@ -51,7 +51,15 @@ func TestParallelFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turns["a"], w.turns["b"] = [][]string{{"t"}}, [][]string{{"x"}, {"x"}, {"x"}, {"x"}}
-	w.tools["t"] = asks("r", never)
+	called := make(chan struct{})
+	w.tools["t"] = func(ctx context.Context, n int, in wire.ToolInput) wire.ToolResult {
+		close(called)
+		return asks("r", never)(ctx, n, in)
+	}
+	w.tools["x"] = func(_ context.Context, _ int, in wire.ToolInput) wire.ToolResult {
+		<-called // a has said something by then
+		return wire.ToolResult{Event: "re-" + in.Call}
+	}
 	in := input(wire.ModeJob, parallel(llm("a"), llm("b")))
 	in.Plan.Limits.ModelCalls = 3
 	w.ends(in)

@@ -179,11 +179,11 @@ func (s *session) invoke(ctx workflow.Context) (again bool, err error) {
 	s.interrupts(work)
 	_, err = s.agentRun(work, s.rootThread(), s.in.Plan.Root, &inv.Frame)
 	s.measure(ctx)
+	if errors.Is(err, errContinue) { // also where a limit is found as the last thread ends: the next run finds it too
+		return true, nil
+	}
 	end := s.over.end // also where a custom agent takes its children's errors for its own affair
 	if end == "" {
-		if errors.Is(err, errContinue) {
-			return true, nil
-		}
 		end = ending(err)
 	}
 	cancel()

@@ -44,6 +44,8 @@ type world struct {
 	closes bool
 	// queued is what the store knows when a message waits to interrupt; nil: whatever the inbox holds, and no answer.
 	queued func(n int) wire.QueuedResult
+	// says: callbacks of agents answer in their place.
+	says bool
 	// tokens is what each model call uses.
 	tokens int
 	// at is called when an activity begins, with its name as it is noted.
@@ -226,7 +228,7 @@ func (w *world) callback(_ context.Context, in wire.CallbackInput) (wire.Callbac
 		side = "after "
 	}
 	w.note(side+in.Agent, in)
-	return wire.CallbackResult{Event: w.id("cb")}, nil
+	return wire.CallbackResult{Event: w.id("cb"), Said: w.says}, nil
 }
 
 func (w *world) remind(_ context.Context, in wire.RemindInput) error {

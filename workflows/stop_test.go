@@ -104,7 +104,7 @@ func TestRequestThatIsClosedIsAskedAgain(t *testing.T) {
 	w.tools["t"] = asks("r", never)
 	w.closes = true
 	closing := make(chan struct{})
-	w.after(50*time.Millisecond, func() { w.stopCall("call-2"); close(closing) }) // t waits by then
+	w.after(500*time.Millisecond, func() { w.stopCall("call-2"); close(closing) }) // t waits by then
 	w.tools["u"] = func(ctx context.Context, n int, in wire.ToolInput) wire.ToolResult {
 		if n == 1 { // is told of the request that is being closed meanwhile
 			<-closing

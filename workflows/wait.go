@@ -83,6 +83,11 @@ func (w *waits) carried() []wire.Resolved {
 	return out
 }
 
+// heard says that somebody who waits is about to act on an outcome.
+func (w *waits) heard() bool {
+	return slices.ContainsFunc(workflow.DeterministicKeys(w.outcomes), func(request string) bool { return w.waiters[request] > 0 })
+}
+
 func (w *waits) requests() []string {
 	return workflow.DeterministicKeys(w.open)
 }
