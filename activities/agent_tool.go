@@ -109,7 +109,7 @@ func (a *Activities) Return(ctx context.Context, in wire.ReturnInput) (wire.Retu
 // said is the last thing that was said behind a call: in words, or as the object that its output_schema describes.
 func said(view []*session.Record, scope string) map[string]any {
 	for _, r := range slices.Backward(view) {
-		if r.IsolationScope != scope || len(r.Calls()) > 0 || r.Kind != session.KindModel && r.Kind != session.KindAgent {
+		if r.IsolationScope != scope || len(r.Calls()) > 0 || !r.Speaks() {
 			continue
 		}
 		text := strings.TrimSpace(r.Text())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 
 	"google.golang.org/genai"
 
@@ -76,25 +75,16 @@ func (a *Activities) Open(ctx context.Context, in wire.OpenInput) (wire.OpenResu
 	if _, err := a.offer(ctx, t, node, in.Lists, &turn); err != nil && !errors.As(err, &broken) {
 		return wire.OpenResult{}, err
 	}
-	call := &genai.FunctionCall{ID: t.callID(wire.RoleCall + "/0"), Name: in.Tool, Args: args}
 	e := session.Event{ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent}
-	e.Content = &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: call}}}
-	row, answer := route(t, turn, &e, call)
-	if broken != nil && answer != nil {
-		answer.response = map[string]any{"error": broken.message}
+	e.Content = &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{Name: in.Tool, Args: args}}}}
+	add := t.calls(turn, session.KindAgent, in.Heads, e)
+	if broken != nil && len(add.Events) > 1 {
+		add.Events[1].Content.Parts[0].FunctionResponse.Response = map[string]any{"error": broken.message}
 	}
-	add := t.append(session.NewEvent{Kind: session.KindAgent, Parents: in.Heads, Event: e})
-	if answer != nil {
-		response := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(0)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID}, answer.response)
-		row.Answer = response.ID
-		add.Events = append(add.Events, response)
-	}
-	add.Calls = []session.Call{row}
-	t.place(add.Events)
 	if _, err := a.Log.Append(ctx, add); err != nil {
 		return wire.OpenResult{}, a.failed(ctx, "store call of custom agent", err)
 	}
-	return wire.OpenResult{Event: e.ID, Call: wireCall(row)}, nil
+	return wire.OpenResult{Event: e.ID, Call: wireCall(add.Calls[0])}, nil
 }
 
 // Read reads state or a response for a custom agent. It is a local activity; its result stands in the history.

@@ -117,25 +117,7 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 		value, formed = turn.output.settle(&e)
 	}
 	e.Actions.StateDelta = turn.hooks.changes(stateDelta(t.def.Find(in.Agent), &e, value, formed))
-	add := t.append()
-	add.Answers = map[string]string{}
-	add.Events = []session.NewEvent{{Kind: session.KindModel, Parents: in.Heads, Event: e}}
-	var long []string
-	for i, call := range e.Calls() {
-		call.ID = t.callID(wire.RoleCall + "/" + strconv.Itoa(i))
-		row, answer := route(t, turn, &e, call)
-		if answer != nil {
-			told := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, in.Agent, call.ID, call.Name, []string{e.ID}, answer.response)
-			told.Actions.TransferToAgent = answer.transfer
-			row.Answer = told.ID
-			add.Events = append(add.Events, told)
-		} else if turn.tools[call.Name].longRunning {
-			long = append(long, call.ID)
-		}
-		add.Calls = append(add.Calls, row)
-	}
-	add.Events[0].LongRunningToolIDs = long
-	t.place(add.Events)
+	add := t.calls(turn, session.KindModel, in.Heads, e)
 	records, err := a.Log.Append(ctx, add)
 	if err != nil {
 		return nil, a.failed(ctx, "store model answer", err)

@@ -17,6 +17,28 @@ type told struct {
 	transfer string
 }
 
+// calls is the addition of an event that makes calls, with the responses to those that are answered at once.
+func (t *attempt) calls(turn turn, kind session.Kind, parents []string, e session.Event) session.Append {
+	var rows []session.Call
+	var answers []session.NewEvent
+	for i, call := range e.Calls() {
+		call.ID = t.callID(wire.RoleCall + "/" + strconv.Itoa(i))
+		row, answer := route(t, turn, &e, call)
+		if answer != nil {
+			told := response(t.id(wire.RoleAnswer+"/"+strconv.Itoa(i)), turn.invocation, e.Author, call.ID, call.Name, []string{e.ID}, answer.response)
+			told.Actions.TransferToAgent = answer.transfer
+			row.Answer = told.ID
+			answers = append(answers, told)
+		} else if turn.tools[call.Name].longRunning {
+			e.LongRunningToolIDs = append(e.LongRunningToolIDs, call.ID)
+		}
+		rows = append(rows, row)
+	}
+	add := t.append(append([]session.NewEvent{{Kind: kind, Parents: parents, Event: e}}, answers...)...)
+	add.Calls, add.Answers = rows, map[string]string{}
+	return add
+}
+
 // route says where one call of a model's answer goes: to a tool, to an agent, or nowhere, for which it is told why.
 func route(t *attempt, turn turn, e *session.Event, call *genai.FunctionCall) (session.Call, *told) {
 	if agent.Reserved(call.Name) && (call.Name != agent.TransferToAgent || turn.tools[call.Name].toolset == "") {

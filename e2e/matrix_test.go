@@ -203,6 +203,25 @@ func (m *matrix) session(r runHandle, kind string) []string {
 	return lines
 }
 
+// matrixWants is what must be in a session, whatever the fault.
+func matrixWants(kind, wait string) []string {
+	got := map[string]string{
+		"credential": `{"result":"was read"}`, "confirmation": `{"result":"paid 3"}`, "long_running": `{"status":"done"}`, "input": `{"response":12}`,
+	}[wait]
+	out := []string{"asker got " + got}
+	switch kind {
+	case "custom":
+		out = append(out, "the flow got "+got)
+	case "agent_tool":
+		out = append(out, `caller got {"result":"asker got`)
+	case "transfer":
+		out = append(out, "desk||transfer_to_agent")
+	case "sequential":
+		out = append(out, "after sequence")
+	}
+	return out
+}
+
 // matrixFixtures are the cells whose histories become fixtures, with go test ./e2e -run TestMatrix -update.
 func matrixFixtures() []string {
 	return []string{"agent_tool_credential", "custom_input", "custom_credential", "loop_long_running", "parallel_confirmation", "sequential_input", "transfer_confirmation"}
@@ -255,6 +274,9 @@ func TestMatrix(t *testing.T) {
 			got := m.session(c.run, c.kind)
 			name := c.kind + " × " + c.wait
 			require.NotEmpty(t, got, name)
+			for _, want := range matrixWants(c.kind, c.wait) {
+				require.Contains(t, strings.Join(got, "\n"), want, name)
+			}
 			if fault.name == "none" {
 				sessions[name] = got
 			}

@@ -36,6 +36,9 @@ type Record struct {
 	Body []byte
 }
 
+// Speaks says whether r is what an agent itself says, by its model or its code, and not the result of a call or a question.
+func (r *Record) Speaks() bool { return r.Kind == KindModel || r.Kind == KindAgent }
+
 // NewEvent is an event to append.
 type NewEvent struct {
 	Event

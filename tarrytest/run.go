@@ -194,11 +194,11 @@ func (r *Run) Events() []*session.Record {
 	return all
 }
 
-// Answer is the last thing that a model said in words.
+// Answer is the last thing that an agent said in words.
 func (r *Run) Answer() (text string) {
 	r.t.Helper()
 	for _, e := range r.Events() {
-		if e.Kind == session.KindModel && e.Text() != "" {
+		if e.Speaks() && e.Text() != "" {
 			text = e.Text()
 		}
 	}

@@ -135,7 +135,7 @@ func asks(view []*session.Record) func(yield func(*session.Record, *genai.Functi
 	return func(yield func(*session.Record, *genai.FunctionCall) bool) {
 		for _, e := range view {
 			for _, call := range e.Calls() {
-				asked := e.Kind == session.KindRequest && request(call.Name) || e.Kind == session.KindModel && slices.Contains(e.LongRunningToolIDs, call.ID)
+				asked := e.Kind == session.KindRequest && request(call.Name) || e.Speaks() && slices.Contains(e.LongRunningToolIDs, call.ID)
 				if asked && !yield(e, call) {
 					return
 				}

@@ -165,7 +165,7 @@ func describe(waiting []Waiting, e *session.Record) {
 			case e.Kind == session.KindRequest && call.Name == agent.RequestInput:
 				w.Message, _ = call.Args["message"].(string)
 				w.Schema, w.Payload = encoded(call.Args["responseSchema"]), encoded(call.Args["payload"])
-			case e.Kind == session.KindModel && slices.Contains(e.LongRunningToolIDs, call.ID):
+			case e.Speaks() && slices.Contains(e.LongRunningToolIDs, call.ID):
 				w.Arguments = encoded(call.Args)
 			}
 		}

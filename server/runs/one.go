@@ -45,10 +45,12 @@ func (s *Status) fold(e *session.Record) {
 	if e.ErrorMessage != "" {
 		s.Error = e.ErrorMessage
 	}
-	if e.Kind != session.KindModel {
+	if !e.Speaks() {
 		return
 	}
-	s.ModelCalls++
+	if e.Kind == session.KindModel {
+		s.ModelCalls++
+	}
 	s.ToolCalls += len(e.Calls())
 	if e.Final() && e.Text() != "" && len(e.Calls()) == 0 {
 		s.Answer = e.Text()
