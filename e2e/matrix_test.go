@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -20,26 +19,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
-	"google.golang.org/genai"
 
 	"tarry"
 	"tarry/agent"
 	"tarry/auth/oauth"
 	"tarry/internal/demo"
+	grid "tarry/internal/matrix"
 	"tarry/internal/stack"
-	"tarry/models"
 	"tarry/replay"
 	"tarry/wire"
 )
-
-// modelFunc is a model that answers with one part.
-type modelFunc func(r *models.Request) *genai.Part
-
-func (f modelFunc) GenerateContent(_ context.Context, r *models.Request, _ bool) iter.Seq2[*models.Response, error] {
-	return func(yield func(*models.Response, error) bool) {
-		yield(&models.Response{Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{f(r)}}, TurnComplete: true}, nil)
-	}
-}
 
 func matrixLogin(lookup func(string) string) agent.Auth {
 	return agent.Auth{
@@ -56,7 +45,7 @@ func TestMatrixWorker(t *testing.T) {
 	if !matrixWorker() {
 		return
 	}
-	app, err := matrixApp(matrixLogin(os.Getenv))
+	app, err := grid.App(matrixLogin(os.Getenv))
 	require.NoError(t, err)
 	config, err := tarry.ConfigFromEnv(os.LookupEnv)
 	require.NoError(t, err)
@@ -237,8 +226,8 @@ func TestMatrix(t *testing.T) {
 		run        runHandle
 	}
 	start := func(fault string) (cells []cell) {
-		for _, wait := range slices.Sorted(maps.Keys(waitTools())) {
-			for _, kind := range slices.Sorted(maps.Keys(matrixKinds("read", wait))) {
+		for _, wait := range slices.Sorted(maps.Keys(grid.WaitTools())) {
+			for _, kind := range slices.Sorted(maps.Keys(grid.Kinds("read", wait))) {
 				user := strings.ReplaceAll(kind+"-"+wait+"-"+fault, "_", "-")
 				cells = append(cells, cell{kind, wait, m.api.startAs(user, kind+"_"+wait, map[string]string{"task": "Go on."})})
 			}
@@ -248,7 +237,7 @@ func TestMatrix(t *testing.T) {
 		}
 		return cells
 	}
-	agents, err := matrixApp(matrixLogin(func(string) string { return "https://login.example/x" }))
+	agents, err := grid.App(matrixLogin(func(string) string { return "https://login.example/x" }))
 	require.NoError(t, err)
 	replayer := replay.Replayer{Agents: agents.CustomAgents}
 	sessions := map[string][]string{}

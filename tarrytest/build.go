@@ -8,10 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/genai"
 
 	"tarry"
@@ -19,6 +17,8 @@ import (
 	"tarry/agent"
 	"tarry/agent/yaml"
 	"tarry/auth"
+	"tarry/auth/inputs"
+	"tarry/auth/vault"
 	"tarry/models"
 	"tarry/session"
 	"tarry/store"
@@ -63,17 +63,23 @@ func build(tb testing.TB, app tarry.App, task string, o options) (*Run, wire.Ses
 	if err := errors.Join(s.Publish(ctx, def), s.Create(ctx, row), s.Post(ctx, row.Owner, row.ID, hash, row.Mode, message)); err != nil {
 		return nil, wire.SessionInput{}, fmt.Errorf("store session: %w", err)
 	}
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	quiet := slog.New(slog.DiscardHandler)
+	v, err := vault.Open(ctx, vault.Config{KeysetFile: filepath.Join(tb.TempDir(), "keyset.json"), Checks: s})
+	if err != nil {
+		return nil, wire.SessionInput{}, fmt.Errorf("open vault: %w", err)
+	}
 	r := &Run{
-		t: tb, env: suite.NewTestWorkflowEnvironment(), store: s, row: row, done: make(chan struct{}),
-		questions: &questions{Requests: s, credentials: o.credentials},
-		pauses:    &pauses{Log: s, paused: make(chan struct{}), resume: make(chan struct{})},
+		t: tb, short: o.short, agents: app.CustomAgents, store: s, row: row, done: make(chan struct{}), credentials: o.credentials,
+		inputs: &inputs.Service{Store: s, Vault: v, Log: quiet},
+		pauses: &pauses{Log: s, paused: make(chan struct{}), resume: make(chan struct{})},
 	}
 	if err := r.register(app, def, functions, o); err != nil {
 		return nil, wire.SessionInput{}, err
 	}
-	r.env.RegisterDelayedCallback(func() { r.env.SignalWorkflow(wire.SignalMessage, wire.Message{Inbox: message.ID}) }, 0)
+	r.begin(time.Now())
+	s.SetClock(r.now)
+	first := r.env.Load()
+	first.RegisterDelayedCallback(func() { first.SignalWorkflow(wire.SignalMessage, wire.Message{Inbox: message.ID}) }, 0)
 	return r, wire.SessionInput{Definition: hash, Plan: def.Plan(), Mode: wire.ModeJob}, nil
 }
 
@@ -86,22 +92,19 @@ func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Re
 	if err != nil {
 		return err
 	}
-	acts, err := activities.New(activities.Config{
-		Log: r.pauses, Definitions: r.store, Listings: r.store, Requests: r.questions, Models: registry, Callbacks: app.Callbacks,
+	r.activities, err = activities.New(activities.Config{
+		Log: r.pauses, Definitions: r.store, Listings: r.store, Requests: logins{r.store, o.credentials}, Inputs: r.inputs, Models: registry, Callbacks: app.Callbacks,
 		Functions: functions, Builtins: builtins, Toolsets: o.toolsets,
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return o.credentials.Broker(owner, scrub)
 		},
-		Link: func(q auth.Request) string { return "https://tarry.example/connect?request=" + q.ID },
-		Now:  r.env.Now,
+		Link: func(q auth.Request) string { return q.Link("https://tarry.example") },
+		Now:  r.now,
 		Slog: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return fmt.Errorf("set up activities: %w", err)
 	}
-	r.env.SetTestTimeout(patience)
-	r.env.RegisterWorkflowWithOptions(app.CustomAgents.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
-	acts.Register(r.env)
 	return nil
 }
 

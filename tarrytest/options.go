@@ -17,6 +17,7 @@ type options struct {
 	credentials *Credentials
 	owner       agent.Owner
 	state       map[string]any
+	short       bool
 }
 
 // WithModel answers for every model that the agents name.
@@ -38,3 +39,7 @@ func WithApp(name string) Option { return func(o *options) { o.app = name } }
 
 // WithState is the state that the session is created with.
 func WithState(state map[string]any) Option { return func(o *options) { o.state = state } }
+
+// WithShortRuns lets every run end where it can, which is at each turn boundary and wherever it waits, and go on as another. It
+// shows that an agent does the same wherever its history becomes too long.
+func WithShortRuns() Option { return func(o *options) { o.short = true } }

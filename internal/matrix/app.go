@@ -1,9 +1,10 @@
-package e2e_test
+package matrix
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -19,10 +20,8 @@ import (
 	"tarry/workflows"
 )
 
-// The apps of the matrix: one for each kind of agent and each kind of wait, named KIND_WAIT.
-
-// waitTools are the tools that wait, by what they wait for.
-func waitTools() map[string]string {
+// WaitTools are the tools that wait, by what they wait for.
+func WaitTools() map[string]string {
 	return map[string]string{"credential": "read", "confirmation": "pay", "long_running": "job", "input": agent.RequestInputTool}
 }
 
@@ -35,33 +34,18 @@ type payment struct {
 	Amount int `json:"amount"`
 }
 
-// matrixApp is the app of all cells; login is the credential of those that need one.
-func matrixApp(login agent.Auth) (tarry.App, error) {
-	read, err := tool.New("read", "Reads.", func(ctx context.Context, _ struct{}) (string, error) {
-		_, err := auth.Token(ctx, login.Key)
-		return "was read", err
-	}, tool.Credential(login))
+// App has an agent for each cell, named KIND_WAIT; login is the credential of those that need one.
+func App(login agent.Auth) (tarry.App, error) {
+	waiting, err := waitingTools(login)
 	if err != nil {
 		return tarry.App{}, err
 	}
-	pay, err := tool.New("pay", "Pays.", func(_ context.Context, in payment) (string, error) {
-		return fmt.Sprintf("paid %d", in.Amount), nil
-	}, tool.RequireConfirmation())
-	if err != nil {
-		return tarry.App{}, err
-	}
-	job, err := tool.New("job", "Begins.", func(context.Context, struct{}) (map[string]any, error) {
-		return map[string]any{"status": "pending"}, nil
-	}, tool.LongRunning())
-	if err != nil {
-		return tarry.App{}, err
-	}
-	app := tarry.App{Tools: []tools.Tool{read, pay, job}, CustomAgents: workflows.Agents{}, Callbacks: matrixCallbacks(), Models: map[string]models.Factory{"matrix": matrixModel}}
-	for _, wait := range slices.Sorted(maps.Keys(waitTools())) {
-		used := waitTools()[wait]
+	app := tarry.App{Tools: waiting, CustomAgents: workflows.Agents{}, Callbacks: around(), Models: map[string]models.Factory{"matrix": model}}
+	for _, wait := range slices.Sorted(maps.Keys(WaitTools())) {
+		used := WaitTools()[wait]
 		app.CustomAgents["flow_"+wait] = flow(used)
-		for _, kind := range slices.Sorted(maps.Keys(matrixKinds(used, wait))) {
-			root := matrixKinds(used, wait)[kind]
+		for _, kind := range slices.Sorted(maps.Keys(Kinds(used, wait))) {
+			root := Kinds(used, wait)[kind]
 			root.Model = "matrix/one"
 			app.Agents = append(app.Agents, &agent.Definition{App: kind + "_" + wait, Root: root})
 		}
@@ -69,24 +53,48 @@ func matrixApp(login agent.Auth) (tarry.App, error) {
 	return app, nil
 }
 
+func waitingTools(login agent.Auth) ([]tools.Tool, error) {
+	read, err := tool.New("read", "Reads.", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := auth.Token(ctx, login.Key)
+		return "was read", err //nolint:wrapcheck // as it is
+	}, tool.Credential(login))
+	if err != nil {
+		return nil, fmt.Errorf("make tool: %w", err)
+	}
+	pay, err := tool.New("pay", "Pays.", func(_ context.Context, in payment) (string, error) {
+		return fmt.Sprintf("paid %d", in.Amount), nil
+	}, tool.RequireConfirmation())
+	if err != nil {
+		return nil, fmt.Errorf("make tool: %w", err)
+	}
+	job, err := tool.New("job", "Begins.", func(context.Context, struct{}) (map[string]any, error) {
+		return map[string]any{"status": "pending"}, nil
+	}, tool.LongRunning())
+	if err != nil {
+		return nil, fmt.Errorf("make tool: %w", err)
+	}
+	return []tools.Tool{read, pay, job}, nil
+}
+
 // flow is a custom agent that runs a child which waits, and waits itself.
 func flow(used string) workflows.AgentFunc {
 	return func(a *workflows.Agent) error {
 		if _, err := a.Run("asker"); err != nil {
-			return err
+			return err //nolint:wrapcheck // as it is
 		}
 		var out json.RawMessage
 		if err := a.Call(used, toolArgs(used), &out); err != nil {
-			return err
+			return err //nolint:wrapcheck // as it is
 		}
 		if _, err := a.Run("follower"); err != nil {
-			return err
+			return err //nolint:wrapcheck // as it is
 		}
 		return a.Emit(workflows.Emission{Text: "the flow got " + string(out)})
 	}
 }
 
-func matrixKinds(name, wait string) map[string]*agent.Agent {
+// Kinds are the agents of a wait, by their kind; name is that of the tool that waits.
+func Kinds(name, wait string) map[string]*agent.Agent {
 	used := agent.Tool{Function: name}
 	if name == agent.RequestInputTool {
 		used = agent.Tool{Builtin: name}
@@ -110,7 +118,7 @@ func matrixKinds(name, wait string) map[string]*agent.Agent {
 	}
 }
 
-func matrixCallbacks() callbacks.Set {
+func around() callbacks.Set {
 	return callbacks.Set{
 		BeforeAgent: map[string]callbacks.BeforeAgent{"begin": func(_ context.Context, c *callbacks.Context) (*genai.Content, error) {
 			c.Set("begun", c.Agent)
@@ -122,10 +130,21 @@ func matrixCallbacks() callbacks.Set {
 	}
 }
 
-// matrixModel calls the one tool that its agent has, and says what came of it; an agent without one follows.
-func matrixModel(context.Context, string) (models.Model, error) { return modelFunc(matrixAnswer), nil }
+func model(context.Context, string) (models.Model, error) { return modelFunc(answer), nil }
 
-func matrixAnswer(r *models.Request) *genai.Part {
+// modelFunc is a model that answers with one part.
+type modelFunc func(r *models.Request) *genai.Part
+
+// GenerateContent implements [models.Model].
+func (f modelFunc) GenerateContent(_ context.Context, r *models.Request, _ bool) iter.Seq2[*models.Response, error] {
+	return func(yield func(*models.Response, error) bool) {
+		yield(&models.Response{Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{f(r)}}, TurnComplete: true}, nil)
+	}
+}
+
+// answer calls the one tool that its agent has, and says what came of it; an agent without one follows.
+
+func answer(r *models.Request) *genai.Part {
 	last := r.Contents[len(r.Contents)-1].Parts
 	if response := last[0].FunctionResponse; response != nil {
 		body, err := json.Marshal(response.Response)
