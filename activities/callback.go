@@ -45,7 +45,7 @@ func (a *Activities) Callback(ctx context.Context, in wire.CallbackInput) (wire.
 	case ctx.Err() != nil:
 		return wire.CallbackResult{}, ctx.Err() //nolint:wrapcheck // the SDK compares it
 	case errors.As(err, &broken):
-		a.logCallback(ctx, t.row.ID, broken, new(auth.Scrubber))
+		a.logCallback(ctx, t.row.ID, broken, &toolHooks{scrub: new(auth.Scrubber)})
 		kind, e.ErrorCode, e.ErrorMessage = session.KindNotice, "CALLBACK_FAILED", "Of agent "+in.Agent+" "+broken.Error()+"."
 	case errors.As(err, &told):
 		kind, e.ErrorCode, e.ErrorMessage = session.KindNotice, "CONFIGURATION", told.message

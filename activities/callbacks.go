@@ -173,7 +173,17 @@ type toolHooks struct {
 	withheld bool
 	// skipped says that a callback has answered in the tool's place.
 	skipped bool
-	scrub   *auth.Scrubber
+	// told says that the call knows what a person has answered.
+	told  bool
+	scrub *auth.Scrubber
+}
+
+// loggable is what the log may hear of an error's text.
+func (h *toolHooks) loggable(text string) string {
+	if h.told {
+		return "not shown: the call knows what a person has answered"
+	}
+	return h.scrub.Scrub(text)
 }
 
 // beforeTool asks the callbacks whether the tool is to run. It keeps the call for those that come later.
@@ -250,9 +260,9 @@ func (a *Activities) afterTool(ctx context.Context, h *toolHooks, result tools.R
 
 func (a *Activities) withhold(ctx context.Context, h *toolHooks, err error) {
 	h.withheld = true
-	a.logCallback(ctx, h.call.Session, err, h.scrub)
+	a.logCallback(ctx, h.call.Session, err, h)
 }
 
-func (a *Activities) logCallback(ctx context.Context, sessionID string, err error, scrub *auth.Scrubber) {
-	a.Slog.ErrorContext(ctx, "callback failed", "session_id", sessionID, "callback", err.Error(), "err", scrub.Scrub(fmt.Sprint(errors.Unwrap(err))))
+func (a *Activities) logCallback(ctx context.Context, sessionID string, err error, h *toolHooks) {
+	a.Slog.ErrorContext(ctx, "callback failed", "session_id", sessionID, "callback", err.Error(), "err", h.loggable(fmt.Sprint(errors.Unwrap(err))))
 }

@@ -42,7 +42,7 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 	response, err := a.respond(ctx, t, model, turn)
 	var broken *callbackError
 	if errors.As(err, &broken) && ctx.Err() == nil {
-		a.logCallback(ctx, t.row.ID, broken, new(auth.Scrubber))
+		a.logCallback(ctx, t.row.ID, broken, &toolHooks{scrub: new(auth.Scrubber)})
 		return a.modelFailed(ctx, t, in, turn, "CALLBACK_FAILED", "Of agent "+in.Agent+" "+broken.Error()+".")
 	}
 	if err != nil {

@@ -3,6 +3,8 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/callbacks"
 	"tarry/models"
 	"tarry/session"
 	"tarry/tools"
@@ -186,4 +189,48 @@ func TestTwoQuestionsAtOnce(t *testing.T) {
 	w.reply(first.Request, "1")
 	require.Equal(t, map[string]any{"result": []any{1.0}}, w.response(w.tool(calls[0], "t5", first.Request).Event))
 	require.True(t, time.Now().After(w.stored(first.Request).Created))
+}
+
+// A tool that fails with the answer in its error, and a callback that does, tell it to nobody but the model: the answer is in
+// no log, whatever becomes of the call.
+func TestAnswersAreNotLogged(t *testing.T) {
+	t.Parallel()
+	const answer = "canary-answer"
+	for name, tc := range map[string]struct {
+		tool     error
+		callback error
+	}{
+		"error of the tool": {tool: tools.Errorf("there is no room called %s", answer)},
+		"cause":             {tool: &tools.Error{Message: "no", Cause: errors.New("lookup " + answer)}},
+		"unknown outcome":   {tool: errors.New("gateway failed on " + answer)},
+		"not executed":      {tool: fmt.Errorf("%w: dial %s", tools.ErrNotExecuted, answer)},
+		"callback":          {callback: errors.New("refused " + answer)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made, err := function.NewCall("t", "A tool.", func(_ context.Context, c tools.Call, _ map[string]any) (map[string]any, error) {
+				if len(c.Answers) == 0 {
+					return nil, &tools.AnswerRequiredError{Message: "Which room?"}
+				}
+				return map[string]any{}, tc.tool
+			})
+			require.NoError(t, err)
+			a := llm("a", functions("t")...)
+			a.Callbacks = agent.Callbacks{agent.AfterTool: named("check")}
+			w := newWorldWith(t, callbacks.Set{AfterTool: map[string]callbacks.AfterTool{
+				"check": func(context.Context, *callbacks.Context, tools.Call, map[string]any) (map[string]any, error) {
+					return nil, tc.callback
+				},
+			}}, a, made)
+			call := w.calls("t").Calls[0]
+			asked := w.tool(call, "t1", "")
+			w.reply(asked.Request, `"`+answer+`"`)
+			var out wire.ToolResult
+			if err := w.do(wire.ToolPrefix+call.Tool, "t2", 1, wire.ToolInput{Call: call.ID, Answered: asked.Request}, &out); err != nil {
+				require.NotContains(t, err.Error(), answer)
+			}
+			require.Contains(t, w.log.String(), "not shown")
+			require.NotContains(t, w.log.String(), answer)
+		})
+	}
 }

@@ -83,7 +83,7 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 	ran := err == nil && !hooks.skipped
 	if err != nil {
 		cause := err
-		if result, err = a.toolFailed(ctx, t, call, err, &scrub); err != nil {
+		if result, err = a.toolFailed(ctx, t, call, err, &hooks); err != nil {
 			return out, false, err
 		}
 		result = a.failedTool(ctx, &hooks, result, cause)
@@ -156,6 +156,7 @@ func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call,
 	if n := len(c.Answers); n > 0 {
 		c.Answer = c.Answers[n-1]
 	}
+	hooks.told = c.Resume != nil || len(c.Answers) > 0 || confirmation != nil && len(confirmation.Payload) > 0
 	if result, skip, err := a.beforeTool(ctx, t, hooks, c); skip || err != nil {
 		hooks.skipped = skip
 		return result, err
@@ -193,12 +194,12 @@ func callRegistered(ctx context.Context, r *tools.Registry, c tools.Call, broker
 }
 
 // toolFailed decides whether a failed call is tried again or told to the model. A tool's error may hold the token that it
-// sent; its text is logged without.
-func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Call, err error, scrub *auth.Scrubber) (tools.Result, error) {
+// sent; its text is logged without, and not at all where it may hold what a person has answered.
+func (a *Activities) toolFailed(ctx context.Context, t *attempt, call session.Call, err error, hooks *toolHooks) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err() //nolint:wrapcheck // the SDK compares it
 	}
-	cause := scrub.Scrub(reasonOf(err))
+	cause := hooks.loggable(reasonOf(err))
 	var told *tools.Error
 	harmless := errors.Is(err, tools.ErrNotExecuted) || errors.Is(err, auth.ErrUnavailable)
 	switch {

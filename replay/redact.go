@@ -26,7 +26,8 @@ import (
 // the hash of the definition. The same histories make the same copies.
 //
 // Whatever is not known to be a name is replaced, texts among what a custom agent reads of state and of tools' results
-// included. Where one decides by such a text the copy does not replay, unless [Redaction] keeps them.
+// included, and keys there that are no identifiers; numbers stay. Where one decides by such a text the copy does not replay,
+// unless [Redaction] keeps them.
 func Redact(histories ...*historypb.History) ([]*historypb.History, error) {
 	return Redaction{}.Redact(histories...)
 }

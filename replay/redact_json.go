@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -92,7 +93,7 @@ func (r *redactor) composite(in *json.Decoder, out *bytes.Buffer, field string, 
 				return err //nolint:wrapcheck // the caller says where
 			}
 			name, _ = key.(string)
-			if err := write(out, name); err != nil {
+			if err := write(out, r.key(name, field)); err != nil {
 				return err
 			}
 			out.WriteByte(':')
@@ -109,6 +110,22 @@ func (r *redactor) composite(in *json.Decoder, out *bytes.Buffer, field string, 
 		return err //nolint:wrapcheck // the caller says where
 	}
 	return closing(out, end)
+}
+
+// key replaces the keys of what custom agents read where they are data, as in a map by people's addresses: the names of fields
+// are identifiers.
+func (r *redactor) key(name, field string) string {
+	const longest = 64
+	if field != value || r.KeepValues || len(name) <= longest && identifier(name) {
+		return name
+	}
+	return r.id(name)
+}
+
+func identifier(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+	})
 }
 
 func closing(out *bytes.Buffer, end json.Token) error {

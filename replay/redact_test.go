@@ -101,7 +101,7 @@ func marked(t *testing.T) *historypb.History {
 	for _, e := range h.GetEvents() {
 		e.UserMetadata = &sdkpb.UserMetadata{Summary: text(`"` + mark + `"`)}
 		if m := e.GetMarkerRecordedEventAttributes(); e.GetEventId() == 38 {
-			edit(t, m.GetDetails()["result"], `}`, `,"value":{"name":["`+mark+`",7,"negative"]}}`)
+			edit(t, m.GetDetails()["result"], `}`, `,"value":{"name":["`+mark+`",7,"negative"],"`+mark+`":{"alice smith":true,"plan_2":[{"+49 alice":0}]}}}`)
 		}
 	}
 	edit(t, a.GetInput(), `"kind":"LlmAgent"`, `"kind":"LlmAgent","on_deadline":"fail"`)
@@ -118,6 +118,7 @@ func TestRedactEverywhere(t *testing.T) {
 	require.NotContains(t, redacted, "alice")
 	require.NotContains(t, redacted, "negative")
 	require.Contains(t, redacted, `"on_deadline":"fail"`)
+	require.True(t, strings.Contains(redacted, `"plan_2"`), "the name of a field")
 	require.Contains(t, redacted, "tarry.final")
 	require.Contains(t, redacted, `,7,`)
 	_, err = replay.History(t.Context(), out[0])
@@ -125,7 +126,7 @@ func TestRedactEverywhere(t *testing.T) {
 
 	out, err = replay.Redaction{KeepValues: true}.Redact(h)
 	require.NoError(t, err)
-	require.Contains(t, text(t, out[0]), `"value":{"name":["alice@example.com",7,"negative"]}`)
+	require.Contains(t, text(t, out[0]), `"value":{"name":["alice@example.com",7,"negative"],"alice@example.com":{"alice smith":true,`)
 }
 
 // Runs of a chain are redacted together, so that one still names the other, and their order in time is kept.
