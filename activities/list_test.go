@@ -118,3 +118,29 @@ func (d describes) Declaration() tools.Declaration {
 }
 
 func (describes) Call(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
+
+// A server cannot take the calls of a function, a built-in tool or an agent by listing a tool of its name, although it stands
+// before them.
+func TestServerCannotTakeTheNamesOfOwnTools(t *testing.T) {
+	t.Parallel()
+	a := withToolset()
+	a.Tools = append(a.Tools, agent.Tool{Function: "own.pay"}, agent.Tool{Builtin: agent.RequestInputTool}, agent.Tool{Agent: &agent.AgentTool{Agent: llm("helper")}})
+	does := func(name string) tools.Tool {
+		return tool(t, name, func(context.Context, map[string]any) (string, error) { return "of the server", nil })
+	}
+	w := newWorld(t, a, tool(t, "own.pay", func(context.Context, map[string]any) (string, error) { return "own", nil }))
+	w.toolsets["m"] = tarrytest.NewToolset(does("pay"), does("request_input"), does("helper"), does("other"))
+	w.toolsets["m"].Public = true
+	in := listing(w)
+	list := must[wire.ListResult](w, wire.ActivityListTools, "l", in)
+	w.model = func(context.Context, *models.Request) (*models.Response, error) {
+		return calling("pay", "request_input", "helper", "other"), nil
+	}
+	out := must[wire.ModelResult](w, wire.ActivityCallModel, "m", wire.ModelInput{Agent: "a", Heads: in.Heads, Lists: []string{list.List}})
+	require.Len(t, out.Calls, 4)
+	for i, want := range []string{wire.ToolsetFunction, wire.ToolsetBuiltin, "", "m"} {
+		call, err := w.store.Call(t.Context(), w.row, out.Calls[i].ID)
+		require.NoError(t, err)
+		require.Equal(t, want, call.Toolset, call.Name)
+	}
+}

@@ -142,7 +142,7 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 	}
 	var declared []*genai.FunctionDeclaration
 	add := func(toolset, name string, d tools.Declaration) {
-		public := name[strings.LastIndex(name, ".")+1:] // providers allow no dots
+		public := publicName(name) // providers allow no dots
 		if _, taken := out.tools[public]; taken || agent.Reserved(public) || out.output != nil && public == setModelResponse {
 			a.Slog.WarnContext(ctx, "tool is hidden by another of the same name", "tool", name, "toolset", toolset, "agent", node.Name)
 			return
@@ -181,6 +181,10 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 					a.Slog.WarnContext(ctx, "tool has the name of the one that connects another toolset, and is hidden", "tool", d.Name, "toolset", tool.MCP.Name, "agent", node.Name)
 					continue
 				}
+				if takesOwn(node, d.Name) {
+					a.Slog.WarnContext(ctx, "tool is hidden by another of the same name", "tool", d.Name, "toolset", tool.MCP.Name, "agent", node.Name)
+					continue
+				}
 				add(tool.MCP.Name, d.Name, d)
 			}
 		}
@@ -189,6 +193,21 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 		out.request.Config.Tools = append(out.request.Config.Tools, &genai.Tool{FunctionDeclarations: declared})
 	}
 	return notes, nil
+}
+
+// takesOwn says whether a server's tool has the name of a tool or an agent that the program itself has given to the agent: a
+// server must not get the calls that are meant for those, wherever it stands among them.
+func takesOwn(node *agent.Agent, name string) bool {
+	return slices.ContainsFunc(node.Tools, func(t agent.Tool) bool {
+		own := t.Builtin
+		switch {
+		case t.Function != "":
+			own = t.Function
+		case t.Agent != nil:
+			own = t.Agent.Agent.Name
+		}
+		return own != "" && publicName(own) == publicName(name)
+	})
 }
 
 func declaration(name string, d tools.Declaration) *genai.FunctionDeclaration {

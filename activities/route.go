@@ -87,12 +87,12 @@ func wireCall(row session.Call) wire.Call {
 	return c
 }
 
+// target is whom a call hands over to, by the very key that was checked: a struct would take any spelling of it.
 func target(args json.RawMessage) string {
-	var a struct {
-		AgentName string `json:"agent_name"`
-	}
+	var a map[string]any
 	if json.Unmarshal(args, &a) != nil {
 		return ""
 	}
-	return a.AgentName
+	name, _ := a["agent_name"].(string)
+	return name
 }
