@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 
 	"tarry"
 	"tarry/agent"
@@ -47,19 +46,9 @@ func TestMatrixWorker(t *testing.T) {
 	}
 	app, err := grid.App(matrixLogin(os.Getenv))
 	require.NoError(t, err)
-	config, err := tarry.ConfigFromEnv(os.LookupEnv)
-	require.NoError(t, err)
-	config.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	config.Client, err = client.Dial(client.Options{HostPort: os.Getenv("TEMPORAL_ADDRESS"), Logger: log.NewStructuredLogger(config.Log)})
-	require.NoError(t, err)
-	defer config.Client.Close()
-	worker, err := tarry.NewWorker(t.Context(), app, config)
-	require.NoError(t, err)
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
-	require.NoError(t, worker.Start(ctx))
-	<-ctx.Done()
-	require.NoError(t, worker.Stop())
+	require.NoError(t, tarry.Run(ctx, app, client.Options{HostPort: os.Getenv("TEMPORAL_ADDRESS")}, os.LookupEnv, slog.New(slog.NewJSONHandler(os.Stderr, nil))))
 }
 
 // matrix is a service whose worker is TestMatrixWorker.
