@@ -53,7 +53,7 @@ func (h *Handler) asked(r *http.Request, row session.Session, id, kind string) (
 	q, err := h.Answers.Request(r.Context(), access, id)
 	switch {
 	case errors.Is(err, auth.ErrNoRequest), err == nil && (q.WorkflowID != row.WorkflowID || q.Need.Type != kind):
-		what := map[string]string{auth.TypeQuestion: "asks for no answer", auth.TypeResult: "waits for no result"}[kind]
+		what := map[string]string{auth.TypeQuestion: "asks for no answer", auth.TypeResult: "waits for no result", auth.TypeConfirmation: "asks for no approval"}[kind]
 		return q, nil, refuse(http.StatusNotFound, "session %s %s under the id %q; its status names those that are open", row.ID, what, id)
 	case err != nil:
 		return q, nil, fmt.Errorf("find request: %w", err)

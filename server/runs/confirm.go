@@ -47,22 +47,15 @@ func (h *Handler) confirm(r *http.Request) (any, error) {
 		return nil, refuse(http.StatusBadRequest, "confirmed is missing: say true or false")
 	}
 	id := r.PathValue("request")
-	open, err := h.Requests.Requests(r.Context(), row.Owner, false, mostLimit)
+	_, access, err := h.asked(r, row, id, auth.TypeConfirmation)
 	if err != nil {
-		return nil, fmt.Errorf("list requests: %w", err)
-	}
-	found := false
-	for _, q := range open {
-		found = found || q.ID == id && q.WorkflowID == row.WorkflowID && q.Need.Type == auth.TypeConfirmation
-	}
-	if !found {
-		return nil, refuse(http.StatusNotFound, "session %s asks for no approval under that id; its status names those that are open", row.ID)
+		return nil, err
 	}
 	said := auth.Consent{}
 	if len(in.Payload) > 0 && string(in.Payload) != "null" {
 		said.Payload = string(in.Payload)
 	}
-	q, err := h.Confirmations.Confirm(r.Context(), func(o agent.Owner) bool { return o == row.Owner }, id, *in.Confirmed, said)
+	q, err := h.Confirmations.Confirm(r.Context(), access, id, *in.Confirmed, said)
 	switch {
 	case errors.Is(err, auth.ErrClosed):
 		return nil, refuse(http.StatusConflict, "request %s is over: %s; nothing was changed", id, q.Status)

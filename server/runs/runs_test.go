@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"errors"
 	"io"
 	"log/slog"
@@ -448,6 +449,26 @@ func TestApproval(t *testing.T) {
 			require.Contains(t, body, "q1 is over: "+c.want)
 		})
 	}
+}
+
+// An approval is found however many others the person has been asked for since.
+func TestOldApproval(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.player("s1")
+	p.Post("look", wire.ModeJob)
+	p.Take()
+	calls := []string{"call-0"}
+	const more = 1000
+	for n := range more {
+		calls = append(calls, fmt.Sprint("call-", n+1))
+	}
+	p.Say("", calls...)
+	for _, call := range calls {
+		p.AskApproval(call, "q-"+call)
+	}
+	status, body := b.do(http.MethodPost, one+"/confirmations/q-call-0", `{"confirmed":true}`)
+	require.Equal(t, http.StatusOK, status, body)
 }
 
 // A tool's question and a long-running call show what they are about, and are answered once, by their person, with what fits.
