@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/workflow"
@@ -91,11 +93,20 @@ func (s *session) runCustom(ctx workflow.Context, t *thread, n agent.Node, f *wi
 	case a.err != nil: // also where the function has dropped it
 		return false, a.err
 	case err != nil:
-		s.log.Error("custom agent failed", "agent", n.Name, "err", err)
+		s.log.Error("custom agent failed", "agent", n.Name, "err", loggable(err))
 		return false, &endError{wire.EndFailed}
 	}
 	f.Journal = nil
 	return f.Escalate, nil
+}
+
+// loggable is an error of a function without what a tool has answered: that may repeat what a person did.
+func loggable(err error) string {
+	text := err.Error()
+	if e := (*ToolError)(nil); errors.As(err, &e) && e.Message != "" {
+		text = strings.ReplaceAll(text, e.Message, "its message stands in the session")
+	}
+	return text
 }
 
 // block stops the run until another worker has code that fits: Temporal fails the task of a panic, and tries again. An error

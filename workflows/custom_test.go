@@ -266,3 +266,19 @@ func TestCustomAgentThatDoesNotFit(t *testing.T) {
 		})
 	}
 }
+
+// What a tool has answered may repeat what a person did: it is in no log, also where the function makes its own error of it.
+func TestCustomAgentFailsQuietly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.custom["flow"] = func(a *workflows.Agent) error {
+		return fmt.Errorf("book a room: %w", a.Call("bad", nil, nil))
+	}
+	w.read = func(wire.ReadInput) wire.ReadResult {
+		return wire.ReadResult{Value: json.RawMessage(`{"error":"no room for \"canary\""}`)}
+	}
+	w.ends(input(wire.ModeJob, custom("flow")))
+	require.Contains(t, w.logged.String(), "custom agent failed")
+	require.Contains(t, w.logged.String(), "book a room: tool bad")
+	require.NotContains(t, w.logged.String(), "canary")
+}

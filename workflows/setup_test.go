@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,6 +52,8 @@ type world struct {
 	// at is called when an activity begins, with its name as it is noted.
 	at func(name string)
 
+	logged *buffer
+
 	mu       sync.Mutex
 	names    []string
 	inputs   []string
@@ -59,14 +62,34 @@ type world struct {
 	ids      int
 }
 
+// buffer takes a log from several goroutines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p) //nolint:wrapcheck // an io.Writer passes on what it wraps
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
 // tool is called with the number of the call, from 1.
 type tool func(ctx context.Context, n int, in wire.ToolInput) wire.ToolResult
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	logged := &buffer{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewJSONHandler(logged, nil))))
 	w := &world{
+		logged:                  logged,
 		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, inbox: []string{"in-1"}, counts: map[string]int{}, custom: workflows.Agents{}, kept: map[string][]byte{},
 		turns: map[string][][]string{}, tools: map[string]tool{}, lists: map[string]func(int, wire.ListInput) wire.ListResult{},
 	}
