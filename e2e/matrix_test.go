@@ -25,6 +25,8 @@ import (
 	"tarry/internal/demo"
 	grid "tarry/internal/matrix"
 	"tarry/internal/stack"
+	"tarry/models"
+	"tarry/models/scripted"
 	"tarry/replay"
 	"tarry/wire"
 )
@@ -46,6 +48,11 @@ func TestMatrixWorker(t *testing.T) {
 	}
 	app, err := grid.App(matrixLogin(os.Getenv))
 	require.NoError(t, err)
+	made := app.Models["matrix"]
+	app.Models["matrix"] = func(ctx context.Context, name string) (models.Model, error) {
+		m, err := made(ctx, name)
+		return scripted.Observed(m, os.Getenv("TARRY_SCRIPT_JOURNAL")), err
+	}
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
 	require.NoError(t, tarry.Run(ctx, app, client.Options{HostPort: os.Getenv("TEMPORAL_ADDRESS")}, os.LookupEnv, slog.New(slog.NewJSONHandler(os.Stderr, nil))))
@@ -96,7 +103,7 @@ func (m *matrix) start() {
 	m.worker = exec.CommandContext(context.WithoutCancel(m.t.Context()), self, "-test.run=^TestMatrixWorker$", "-test.timeout=30m")
 	m.worker.Env = []string{
 		"HOME=" + m.dir, "PATH=" + os.Getenv("PATH"), "TEMPORAL_ADDRESS=" + m.Addr(stack.Temporal), "TARRY_DATABASE_URL=" + m.Database(), "TARRY_DATA_DIR=" + filepath.Join(m.dir, "data"),
-		"TARRY_PUBLIC_URL=" + m.URL(), "TARRY_DEV=true", "MATRIX_AUTHORIZE_URL=" + m.provider.AuthorizeURL(), "MATRIX_TOKEN_URL=" + m.provider.TokenURL(),
+		"TARRY_PUBLIC_URL=" + m.URL(), "TARRY_DEV=true", "TARRY_SCRIPT_JOURNAL=" + m.journal(), "MATRIX_AUTHORIZE_URL=" + m.provider.AuthorizeURL(), "MATRIX_TOKEN_URL=" + m.provider.TokenURL(),
 	}
 	m.worker.Stdout, m.worker.Stderr = m.log, m.log
 	require.NoError(m.t, m.worker.Start())
