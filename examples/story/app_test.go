@@ -36,6 +36,25 @@ func TestStoryWaitsForTheStyleGuide(t *testing.T) {
 	require.Equal(t, "positive", run.State()["tone"])
 }
 
+// A story that waits for weeks may have to go on in another run. Its function is called again there, and tells the same story.
+func TestStoryGoesOnInAnotherRun(t *testing.T) {
+	run := tarrytest.Start(t, service(t), "A story, please.")
+	events := len(run.Events())
+	run.ContinueAsNew()
+	require.Equal(t, 2, run.Runs())
+	require.Len(t, run.Events(), events, "nothing is said twice")
+	require.Equal(t, "guides", run.Waiting()[0].Key, "nor forgotten, nor asked again")
+	run.Grant("guides", "good")
+	require.Equal(t, "done", run.Outcome())
+	require.Equal(t, "The dog was glad.", run.State()["story"])
+
+	short := tarrytest.Start(t, service(t), "A story, please.", tarrytest.WithShortRuns())
+	short.Grant("guides", "good")
+	require.Greater(t, short.Runs(), 2)
+	require.Len(t, short.Events(), len(run.Events()), "wherever the runs end")
+	require.Equal(t, "The dog was glad.", short.State()["story"])
+}
+
 func TestStoryWithoutTheStyleGuide(t *testing.T) {
 	run := tarrytest.Start(t, service(t), "A story, please.")
 	run.Deny("guides")
