@@ -57,14 +57,16 @@ func (s *session) batch(ctx workflow.Context, t *thread, n agent.Node, f *wire.F
 	var heads []string
 	for i := range f.Calls {
 		o := &f.Calls[i]
+		if o.Event != "" {
+			heads = append(heads, o.Event) // also of a call that was cancelled with the one that it is behind
+		}
+		heads = append(heads, o.Heads...) // what the agent behind a call has said that did not come to its end
 		if errs[i] != nil {
-			heads = append(heads, o.Heads...) // what the agent behind it has said stays
 			continue
 		}
 		if o.Transfer != "" { // the last one counts, as in ADK
 			result.transfer = o.Transfer
 		}
-		heads = append(append(heads, o.Event), o.Heads...) // of an agent whose call was cancelled
 		result.escalate = result.escalate || o.Escalate
 		result.final = result.final || o.Final // one is enough, as in ADK
 	}

@@ -45,6 +45,9 @@ type world struct {
 	closes bool
 	// queued is what the store knows when a message waits to interrupt; nil: whatever the inbox holds, and no answer.
 	queued func(n int) wire.QueuedResult
+	start  time.Time // of the chain
+	// record, if there is one, checks what is said.
+	record *record
 	// says: callbacks of agents answer in their place.
 	says bool
 	// tokens is what each model call uses.
@@ -139,6 +142,7 @@ func (w *world) take(_ context.Context, in wire.TakeInput) (wire.TakeResult, err
 	}
 	next := w.inbox[0]
 	w.inbox = w.inbox[1:]
+	w.record.said("ev-"+next, in.Heads)
 	return wire.TakeResult{Inbox: next, Invocation: "inv-" + next, Event: "ev-" + next}, nil
 }
 
@@ -151,6 +155,7 @@ func (w *world) list(_ context.Context, in wire.ListInput) (wire.ListResult, err
 }
 
 func (w *world) model(_ context.Context, in wire.ModelInput) (wire.ModelResult, error) {
+	w.record.reads(in)
 	n := w.note("model "+in.Agent, in)
 	out := wire.ModelResult{Event: w.id("ev-" + in.Agent), Tokens: w.tokens}
 	if turns := w.turns[in.Agent]; n <= len(turns) {
@@ -165,6 +170,7 @@ func (w *world) model(_ context.Context, in wire.ModelInput) (wire.ModelResult, 
 			out.Calls = append(out.Calls, call)
 		}
 	}
+	w.record.called(out.Event, in.Agent, in.Scope, in.Heads, out.Calls...)
 	return out, nil
 }
 
@@ -174,11 +180,16 @@ func (w *world) tool(ctx context.Context, args converter.EncodedValues) (wire.To
 	if err := args.Get(&in); err != nil {
 		return wire.ToolResult{}, err
 	}
+	w.record.runs(in.Call)
 	n := w.note("tool "+name, in)
 	if f := w.tools[name]; f != nil {
 		out := f(ctx, n, in)
+		if ctx.Err() == nil {
+			w.record.answered(in.Call, out.Event, nil)
+		}
 		return out, ctx.Err()
 	}
+	w.record.answered(in.Call, "re-"+in.Call, nil)
 	return wire.ToolResult{Event: "re-" + in.Call}, nil
 }
 
@@ -195,6 +206,10 @@ func (w *world) settle(_ context.Context, in wire.SettleInput) (wire.SettleResul
 	if in.Call == "" {
 		return wire.SettleResult{}, nil
 	}
+	if event := w.record.answerOf(in.Call); event != "" { // it came first
+		return wire.SettleResult{Event: event}, nil
+	}
+	w.record.answered(in.Call, "se-"+in.Call, nil)
 	return wire.SettleResult{Event: "se-" + in.Call, Closed: w.closes && in.Reason == wire.ReasonCancelled && in.Request != ""}, nil
 }
 
@@ -209,12 +224,16 @@ func (w *world) mirror(_ context.Context, in wire.MirrorInput) error {
 
 func (w *world) emit(_ context.Context, in wire.EmitInput) (wire.EmitResult, error) {
 	w.note("emit", in)
-	return wire.EmitResult{Event: w.id("em")}, nil
+	out := wire.EmitResult{Event: w.id("em")}
+	w.record.said(out.Event, in.Heads)
+	return out, nil
 }
 
 func (w *world) open(_ context.Context, in wire.OpenInput) (wire.OpenResult, error) {
 	w.note("open "+in.Tool, in)
-	return wire.OpenResult{Event: w.id("op"), Call: wire.Call{ID: w.id("call"), Tool: in.Tool}}, nil
+	out := wire.OpenResult{Event: w.id("op"), Call: wire.Call{ID: w.id("call"), Tool: in.Tool}}
+	w.record.called(out.Event, in.Agent, in.Scope, in.Heads, out.Call)
+	return out, nil
 }
 
 func (w *world) reading(_ context.Context, in wire.ReadInput) (wire.ReadResult, error) {
@@ -242,6 +261,7 @@ func (w *world) keptPart(_ context.Context, in wire.KeptInput) (wire.KeptResult,
 
 func (w *world) returning(_ context.Context, in wire.ReturnInput) (wire.ReturnResult, error) {
 	w.note("return", in)
+	w.record.answered(in.Call, "re-"+in.Call, in.Heads)
 	return wire.ReturnResult{Event: "re-" + in.Call}, nil
 }
 
@@ -251,7 +271,9 @@ func (w *world) callback(_ context.Context, in wire.CallbackInput) (wire.Callbac
 		side = "after "
 	}
 	w.note(side+in.Agent, in)
-	return wire.CallbackResult{Event: w.id("cb"), Said: w.says}, nil
+	out := wire.CallbackResult{Event: w.id("cb"), Said: w.says}
+	w.record.said(out.Event, in.Heads)
+	return out, nil
 }
 
 func (w *world) remind(_ context.Context, in wire.RemindInput) error {
