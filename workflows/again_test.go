@@ -19,7 +19,7 @@ func (w *world) resume() *world {
 	next := newWorld(w.t)
 	next.inbox, next.turns, next.tools, next.lists, next.counts, next.ids = w.inbox, w.turns, w.tools, w.lists, w.counts, w.ids
 	maps.Copy(next.custom, w.custom)
-	next.read, next.kept, next.record, next.says, next.finishes = w.read, w.kept, w.record, w.says, w.finishes
+	next.read, next.kept, next.record, next.says = w.read, w.kept, w.record, w.says
 	return next
 }
 

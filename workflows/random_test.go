@@ -362,7 +362,7 @@ func (p *play) perform(t *testing.T, prepare func(w *world)) (last *world, runs 
 		in = w.continued(err)
 		names := w.seen()
 		next := w.resume()
-		next.start, next.closes = w.start, w.closes
+		next.start, next.closes, next.finishes = w.start, w.closes, w.finishes
 		next.names, next.inputs = names, make([]string, len(names))
 		w = next
 	}
