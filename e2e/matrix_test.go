@@ -48,10 +48,13 @@ func TestMatrixWorker(t *testing.T) {
 	}
 	app, err := grid.App(matrixLogin(os.Getenv))
 	require.NoError(t, err)
-	made := app.Models["matrix"]
-	app.Models["matrix"] = func(ctx context.Context, name string) (models.Model, error) {
-		m, err := made(ctx, name)
-		return scripted.Observed(m, os.Getenv("TARRY_SCRIPT_JOURNAL")), err
+	require.NoError(t, addCanary(&app))
+	for _, model := range []string{"matrix", "canary"} {
+		made := app.Models[model]
+		app.Models[model] = func(ctx context.Context, name string) (models.Model, error) {
+			m, err := made(ctx, name)
+			return scripted.Observed(m, os.Getenv("TARRY_SCRIPT_JOURNAL")), err
+		}
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
@@ -89,6 +92,7 @@ func newMatrix(t *testing.T) *matrix {
 		}
 		require.NoError(t, err, "%s", body)
 		require.NotContains(t, string(body), demo.DefaultMark)
+		require.NotContains(t, string(body), canaryContent)
 	})
 	m.eventually("the apps are not published", func() bool {
 		return len(m.query(`SELECT app FROM apps WHERE app LIKE '%!_long!_running' ESCAPE '!'`)) == 7

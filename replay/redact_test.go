@@ -118,7 +118,7 @@ func TestRedactEverywhere(t *testing.T) {
 	require.NotContains(t, redacted, "alice")
 	require.NotContains(t, redacted, "negative")
 	require.Contains(t, redacted, `"on_deadline":"fail"`)
-	require.True(t, strings.Contains(redacted, `"plan_2"`), "the name of a field")
+	require.Contains(t, redacted, `"plan_2"`, "the name of a field")
 	require.Contains(t, redacted, "tarry.final")
 	require.Contains(t, redacted, `,7,`)
 	_, err = replay.History(t.Context(), out[0])

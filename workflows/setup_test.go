@@ -74,7 +74,7 @@ type buffer struct {
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.b.Write(p) //nolint:wrapcheck // an io.Writer passes on what it wraps
+	return b.b.Write(p)
 }
 
 func (b *buffer) String() string {
