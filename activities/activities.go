@@ -139,6 +139,7 @@ func (a *Activities) Register(r Registry) {
 		wire.ActivityListTools: a.ListTools,
 		wire.ActivityCallModel: a.CallModel,
 		wire.ActivityCallback:  a.Callback,
+		wire.ActivityGuard:     a.Guard,
 		wire.ActivityReturn:    a.Return,
 		wire.ActivityEmit:      a.Emit,
 		wire.ActivityOpen:      a.Open,

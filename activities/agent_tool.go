@@ -11,6 +11,7 @@ import (
 	"google.golang.org/genai"
 
 	"tarry/agent"
+	"tarry/auth"
 	"tarry/session"
 	"tarry/tools"
 	"tarry/wire"
@@ -74,8 +75,10 @@ func (a *Activities) within(ctx context.Context, t *attempt, call session.Call) 
 
 var errNoEvent = errors.New("there is no such event")
 
-// Return answers the call of an agent with what the agent said last. It is a local activity.
+// Return answers the call of an agent with what the agent said last. It is a local activity where the caller has no callbacks
+// around its tools.
 func (a *Activities) Return(ctx context.Context, in wire.ReturnInput) (wire.ReturnResult, error) {
+	defer heartbeat(ctx)()
 	t, err := a.begin(ctx)
 	if err != nil {
 		return wire.ReturnResult{}, err
@@ -95,15 +98,90 @@ func (a *Activities) Return(ctx context.Context, in wire.ReturnInput) (wire.Retu
 	if err != nil {
 		return out, a.failed(ctx, "read session", err)
 	}
-	e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, call.Name, in.Heads, said(view, call.ID))
-	e.Actions.SkipSummarization = out.Final
+	var scrub auth.Scrubber
+	hooks := &toolHooks{scrub: &scrub}
+	if node := t.def.Find(call.Agent); node != nil && len(node.Callbacks[agent.AfterTool]) > 0 {
+		if hooks.call, err = a.agentCall(ctx, t, call, in.Heads); err != nil {
+			return out, err
+		}
+		if hooks.hooks, err = a.hooksOf(t, node, call.Invocation, hooks.call.State); err != nil {
+			return out, again("callbacks of the caller are not registered with this worker", 0)
+		}
+	}
+	result := a.afterTool(ctx, hooks, tools.Result{Response: said(view, call.ID), SkipSummarization: out.Final})
+	out.Event, err = a.answerAgent(ctx, t, call, in.Heads, a.clean(result, &scrub))
+	return out, err
+}
+
+func (a *Activities) answerAgent(ctx context.Context, t *attempt, call session.Call, parents []string, r tools.Result) (string, error) {
+	e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, call.Name, parents, r.Response)
+	e.Actions = session.Actions{StateDelta: r.StateDelta, SkipSummarization: r.SkipSummarization}
 	add := t.append(e)
 	add.Answers = map[string]string{call.ID: e.ID}
 	if _, err := a.Log.Append(ctx, add); err != nil {
-		return out, a.failed(ctx, "answer call of agent", err)
+		return "", a.failed(ctx, "answer call of agent", err)
 	}
-	out.Event = e.ID
-	return out, nil
+	return e.ID, nil
+}
+
+// agentCall is the call of an agent as callbacks see it.
+func (a *Activities) agentCall(ctx context.Context, t *attempt, call session.Call, heads []string) (tools.Call, error) {
+	c := tools.Call{
+		ID: call.ID, Name: call.Name, Args: slices.Clone(call.Args), Owner: t.row.Owner, Session: t.row.ID, Invocation: call.Invocation, Agent: call.Agent,
+	}
+	view, err := a.views.View(ctx, t.row, heads)
+	if err != nil {
+		return c, a.failed(ctx, "read session", err)
+	}
+	c.State, err = a.state(ctx, t, view, call.Invocation)
+	return c, err
+}
+
+// Guard runs a caller's callbacks before the call of an agent; they may answer in its place, or fail and keep it from running.
+func (a *Activities) Guard(ctx context.Context, in wire.GuardInput) (wire.GuardResult, error) {
+	defer heartbeat(ctx)()
+	t, err := a.begin(ctx)
+	if err != nil {
+		return wire.GuardResult{}, err
+	}
+	call, err := a.Log.Call(ctx, t.row, in.Call)
+	if err != nil {
+		return wire.GuardResult{}, a.failed(ctx, "find call", err)
+	}
+	if call.Answer != "" {
+		return wire.GuardResult{Event: call.Answer}, nil
+	}
+	if record, err := a.stored(ctx, t, wire.RoleEvent); err != nil || record != nil {
+		return wire.GuardResult{Set: t.id(wire.RoleEvent)}, err
+	}
+	if err := a.within(ctx, t, call); err != nil {
+		return wire.GuardResult{}, err
+	}
+	var scrub auth.Scrubber
+	hooks := &toolHooks{scrub: &scrub}
+	c, err := a.agentCall(ctx, t, call, in.Heads)
+	if err != nil {
+		return wire.GuardResult{}, err
+	}
+	result, found, err := a.beforeTool(ctx, t, hooks, c)
+	if err != nil {
+		result, found = failure("The agent was not called: a check before it failed."), true
+	}
+	if found {
+		event, err := a.answerAgent(ctx, t, call, []string{call.Event}, a.clean(a.afterTool(ctx, hooks, result), &scrub))
+		return wire.GuardResult{Event: event}, err
+	}
+	changed := hooks.changes(nil)
+	if len(changed) == 0 {
+		return wire.GuardResult{}, nil
+	}
+	e := session.NewEvent{Kind: session.KindAgent, Parents: in.Heads, Event: session.Event{
+		ID: t.id(wire.RoleEvent), InvocationID: call.Invocation, Author: call.Agent, Actions: session.Actions{StateDelta: changed},
+	}}
+	if _, err := a.Log.Append(ctx, t.append(e)); err != nil {
+		return wire.GuardResult{}, a.failed(ctx, "store what callbacks set", err)
+	}
+	return wire.GuardResult{Set: e.ID}, nil
 }
 
 // said is the last thing that was said behind a call: in words, or as the object that its output_schema describes.

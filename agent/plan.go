@@ -29,6 +29,8 @@ type Node struct {
 	// Before and After say that the agent has callbacks around it.
 	Before bool `json:"before,omitempty"`
 	After  bool `json:"after,omitempty"`
+	// ToolCallbacks says that the agent has callbacks around its tool calls; those of agents behind tools run apart.
+	ToolCallbacks bool `json:"tool_callbacks,omitempty"`
 }
 
 // Plan derives the structure of a valid definition.
@@ -45,6 +47,7 @@ func nodeOf(a *Agent) Node {
 		Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline,
 		OnDeadline: a.Wait.OnDeadline, Remind: a.Wait.Remind, Custom: a.Custom,
 		Before: len(a.Callbacks[BeforeAgent]) > 0, After: len(a.Callbacks[AfterAgent]) > 0,
+		ToolCallbacks: len(a.Callbacks[BeforeTool])+len(a.Callbacks[AfterTool]) > 0,
 	}
 	for _, tool := range a.Tools {
 		if tool.MCP != nil {

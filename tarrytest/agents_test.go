@@ -17,6 +17,7 @@ import (
 	"tarry/models"
 	"tarry/session"
 	"tarry/tarrytest"
+	"tarry/tools"
 	"tarry/workflows"
 )
 
@@ -124,6 +125,57 @@ func TestAgentToolSkipsSummarization(t *testing.T) {
 	run := tarrytest.Start(t, tree(root), "Go.", tarrytest.WithModel(model))
 	require.Equal(t, []string{"root calls expert", "expert: enough", "root gets expert"}, said(run))
 	require.True(t, run.Events()[3].Actions.SkipSummarization)
+}
+
+// Callbacks around tools run around agents that serve as tools, too.
+func TestToolCallbacksAroundAgents(t *testing.T) {
+	t.Parallel()
+	set := callbacks.Set{
+		BeforeTool: map[string]callbacks.BeforeTool{
+			"note": func(_ context.Context, c *callbacks.Context, call tools.Call) (map[string]any, error) {
+				c.Set("called", call.Name+" "+string(call.Args))
+				return nil, nil
+			},
+			"answer": func(context.Context, *callbacks.Context, tools.Call) (map[string]any, error) {
+				return map[string]any{"result": "no need"}, nil
+			},
+			"fail": func(context.Context, *callbacks.Context, tools.Call) (map[string]any, error) {
+				return nil, errors.New("secret")
+			},
+		},
+		AfterTool: map[string]callbacks.AfterTool{
+			"shout": func(_ context.Context, c *callbacks.Context, _ tools.Call, response map[string]any) (map[string]any, error) {
+				c.Set("shouted", true)
+				return map[string]any{"result": fmt.Sprint(response["result"], "!")}, nil
+			},
+		},
+	}
+	for name, tt := range map[string]struct {
+		named agent.Callbacks
+		hears string
+		ran   bool
+		state map[string]any
+	}{
+		"none":     {nil, "map[result:enough]", true, map[string]any{}},
+		"notes":    {agent.Callbacks{agent.BeforeTool: {{Name: "note"}}}, "map[result:enough]", true, map[string]any{"called": `expert {"request":"x"}`}},
+		"answers":  {agent.Callbacks{agent.BeforeTool: {{Name: "answer"}}, agent.AfterTool: {{Name: "shout"}}}, "map[result:no need!]", false, map[string]any{"shouted": true}},
+		"fails":    {agent.Callbacks{agent.BeforeTool: {{Name: "fail"}}, agent.AfterTool: {{Name: "shout"}}}, "map[error:The agent was not called: a check before it failed.]", false, map[string]any{}},
+		"replaces": {agent.Callbacks{agent.AfterTool: {{Name: "shout"}}}, "map[result:enough!]", true, map[string]any{"shouted": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := llm("root")
+			root.Callbacks, root.Tools = tt.named, []agent.Tool{{Agent: &agent.AgentTool{Agent: llm("expert")}}}
+			a := tree(root)
+			a.Callbacks = set
+			model := tarrytest.NewModel().For("root", tarrytest.Calls("expert", map[string]any{"request": "x"}), tarrytest.Says("ok")).For("expert", tarrytest.Says("enough"))
+			run := tarrytest.Start(t, a, "Go.", tarrytest.WithModel(model))
+			require.Equal(t, "done", run.Outcome())
+			require.Equal(t, "response expert "+tt.hears, heard(model, "root")[2])
+			require.Equal(t, tt.ran, len(heard(model, "expert")) > 0)
+			require.Equal(t, tt.state, run.State())
+		})
+	}
 }
 
 func content(text string) (*genai.Content, error) {

@@ -161,6 +161,20 @@ type ReturnResult struct {
 	Final bool `json:"final,omitempty"`
 }
 
+// GuardInput is the input of [ActivityGuard].
+type GuardInput struct {
+	Call  string   `json:"call"`
+	Heads []string `json:"heads"`
+}
+
+// GuardResult is its result.
+type GuardResult struct {
+	// Event answers the call, in the agent's place; empty when the agent is to run.
+	Event string `json:"event,omitempty"`
+	// Set is the event of what the callbacks have set meanwhile; empty for nothing.
+	Set string `json:"set,omitempty"`
+}
+
 // CallbackInput is the input of [ActivityCallback].
 type CallbackInput struct {
 	Agent string `json:"agent"`

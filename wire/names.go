@@ -18,6 +18,8 @@ const (
 	ActivityCallModel = "tarry.call_model"
 	// ActivityCallback runs the callbacks around an agent.
 	ActivityCallback = "tarry.agent_callback"
+	// ActivityGuard runs the callbacks before the call of an agent.
+	ActivityGuard = "tarry.guard"
 	// ActivityEmit (local) stores what a custom agent says.
 	ActivityEmit = "tarry.emit"
 	// ActivityOpen (local) makes a tool call on behalf of a custom agent.
@@ -27,7 +29,7 @@ const (
 	// ActivityKeep (local) stores what is too long to be carried from run to run, ActivityKept (local) reads it again.
 	ActivityKeep = "tarry.keep"
 	ActivityKept = "tarry.kept"
-	// ActivityReturn (local) answers the call of an agent that has run.
+	// ActivityReturn (local, but for callers with callbacks after tools) answers the call of an agent that has run.
 	ActivityReturn = "tarry.return"
 	// ActivityClose closes a request at its deadline.
 	ActivityClose = "tarry.close"

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "add what is new to testdata/v1; what is
 func payloads() map[string]any {
 	return map[string]any{
 		"session_input": &wire.SessionInput{}, "take_input": &wire.TakeInput{}, "emit_input": &wire.EmitInput{}, "emit_result": &wire.EmitResult{}, "open_input": &wire.OpenInput{}, "open_result": &wire.OpenResult{},
-		"keep_input": &wire.KeepInput{}, "keep_result": &wire.KeepResult{}, "kept_input": &wire.KeptInput{}, "kept_result": &wire.KeptResult{},
+		"guard_input": &wire.GuardInput{}, "guard_result": &wire.GuardResult{}, "keep_input": &wire.KeepInput{}, "keep_result": &wire.KeepResult{}, "kept_input": &wire.KeptInput{}, "kept_result": &wire.KeptResult{},
 		"read_input": &wire.ReadInput{}, "read_result": &wire.ReadResult{}, "return_input": &wire.ReturnInput{}, "return_result": &wire.ReturnResult{},
 		"callback_input": &wire.CallbackInput{}, "callback_result": &wire.CallbackResult{}, "take_result": &wire.TakeResult{},
 		"list_input": &wire.ListInput{}, "list_result": &wire.ListResult{}, "model_input": &wire.ModelInput{}, "model_result": &wire.ModelResult{},

@@ -15,7 +15,21 @@ func (s *session) callAgent(ctx workflow.Context, t *thread, n agent.Node, o *wi
 		return err
 	}
 	if o.Sub == nil {
-		o.Sub, o.Heads = &wire.Frame{}, t.heads
+		heads := t.heads
+		if n.ToolCallbacks {
+			guarded, err := callGuard(s.activityCtx(ctx), wire.GuardInput{Call: o.ID, Heads: heads})
+			if err != nil {
+				return err
+			}
+			if guarded.Event != "" {
+				o.Event = guarded.Event
+				return nil
+			}
+			if guarded.Set != "" {
+				heads = []string{guarded.Set}
+			}
+		}
+		o.Sub, o.Heads = &wire.Frame{}, heads
 	}
 	own := &thread{heads: o.Heads, scope: o.ID}
 	_, err = s.agentRun(ctx, own, called, o.Sub)
@@ -23,7 +37,11 @@ func (s *session) callAgent(ctx workflow.Context, t *thread, n agent.Node, o *wi
 	if err != nil {
 		return err
 	}
-	out, err := callReturn(ctx, wire.ReturnInput{Call: o.ID, Heads: o.Heads})
+	in, done := wire.ReturnInput{Call: o.ID, Heads: o.Heads}, callReturn
+	if n.ToolCallbacks {
+		ctx, done = s.activityCtx(ctx), callReturnWithCallbacks
+	}
+	out, err := done(ctx, in)
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,19 @@ func callSettle(ctx workflow.Context, in wire.SettleInput) (out wire.SettleResul
 	return out, err
 }
 
+func callGuard(ctx workflow.Context, in wire.GuardInput) (out wire.GuardResult, err error) {
+	ctx = withOptions(ctx, callbackTimeout, 20, "")
+	err = execute(ctx, wire.ActivityGuard, in, &out)
+	return out, err
+}
+
+// callReturnWithCallbacks is no local activity: callbacks may take their time.
+func callReturnWithCallbacks(ctx workflow.Context, in wire.ReturnInput) (out wire.ReturnResult, err error) {
+	ctx = withOptions(ctx, callbackTimeout, 20, "")
+	err = execute(ctx, wire.ActivityReturn, in, &out)
+	return out, err
+}
+
 func callReturn(ctx workflow.Context, in wire.ReturnInput) (out wire.ReturnResult, err error) {
 	ctx = withLocal(ctx)
 	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityReturn, in).Get(ctx, &out)
