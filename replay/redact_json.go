@@ -27,6 +27,7 @@ const (
 	plan  = "plan"  // names and rules of the definition
 	lists = "lists" // listings by toolset
 	value = "value" // what a custom agent reads: content
+	body  = "body"  // a part of a journal that holds such values
 )
 
 // payload redacts the texts of a JSON payload.
@@ -138,7 +139,7 @@ func closing(out *bytes.Buffer, end json.Token) error {
 }
 
 func (r *redactor) string(text, field string) string {
-	if names(field) || field == value && r.KeepValues {
+	if names(field) || (field == value || field == body) && r.KeepValues {
 		return text
 	}
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {

@@ -96,6 +96,10 @@ func (s step) activity() verb {
 		return verb{"read the session for a custom agent", "read the session for a custom agent"}
 	case s.name == wire.ActivityReturn:
 		return verb{"answered the call of an agent", "answer the call of an agent"}
+	case s.name == wire.ActivityGuard:
+		return verb{"ran the callbacks before the call of an agent", "run the callbacks before the call of an agent"}
+	case s.name == wire.ActivityKeep, s.name == wire.ActivityKept:
+		return verb{"kept a custom agent's journal in the store", "keep a custom agent's journal in the store"}
 	case s.name == wire.ActivityQueued:
 		return verb{"looked for a new message", "look for a new message"}
 	case s.name == wire.ActivityRemind:
