@@ -285,3 +285,31 @@ func TestNobodyCanApprove(t *testing.T) {
 	require.Contains(t, w.response(done.Event)["error"], "approval, which cannot be asked for")
 	require.Zero(t, runs.Load())
 }
+
+// A guarded call of an agent behind a tool is asked for by that agent, where only it and clients see it, with its exact
+// arguments; the approval of one call is none for its twin, and is used once, also after a reset or in another run.
+func TestApprovalBehindATool(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	inner := llm("inner", functions("t")...)
+	w := newWorld(t, llm("a", agent.Tool{Agent: &agent.AgentTool{Agent: inner}}), counting(t, &runs))
+	outer, e := w.forged("inner", map[string]any{"request": "x"})
+	scope := outer.Calls[0].ID
+	w.model = func(context.Context, *models.Request) (*models.Response, error) { return calling("t", "t"), nil }
+	twins := must[wire.ModelResult](w, wire.ActivityCallModel, "inner", wire.ModelInput{Agent: "inner", Heads: []string{e.ID}, Scope: scope}).Calls
+	require.Len(t, twins, 2)
+	first, second := w.tool(twins[0], "t1", ""), w.tool(twins[1], "t2", "")
+	require.NotEqual(t, first.Request, second.Request)
+	asked := w.event(first.Asking)
+	require.Equal(t, "inner", asked.Author)
+	require.Equal(t, scope, asked.IsolationScope)
+	require.Equal(t, map[string]any{"id": twins[0].ID, "name": "t", "args": map[string]any{"n": 1.0}}, asked.Calls()[0].Args["originalFunctionCall"])
+
+	w.confirm(first.Request, true, "")
+	require.Equal(t, second, w.tool(twins[1], "t3", first.Request), "the twin is still asked for")
+	require.Zero(t, runs.Load())
+	done := w.tool(twins[0], "t4", first.Request)
+	require.Equal(t, done, w.tool(twins[0], "t5", first.Request), "as after a reset")
+	require.Equal(t, scope, w.event(done.Event).IsolationScope)
+	require.Equal(t, int32(1), runs.Load())
+}
