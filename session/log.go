@@ -23,7 +23,12 @@ var (
 	ErrEnded = errors.New("session: invocation has ended")
 	// ErrClosed: the session takes no further message.
 	ErrClosed = errors.New("session: closed")
+	// ErrFull: [MaxQueued] messages wait for their turn.
+	ErrFull = errors.New("session: too many messages wait")
 )
+
+// MaxQueued is how many messages of a session may wait for their turn: a run carries their ids with it.
+const MaxQueued = 1000
 
 // Session is a row: where a conversation stands. Everything that was said is in its events.
 type Session struct {
@@ -122,7 +127,7 @@ type Log interface {
 	Sessions(ctx context.Context, owner agent.Owner, limit int) ([]Session, error)
 	Delete(ctx context.Context, owner agent.Owner, id string) error
 	// Post stores a message and the nudge that will announce it. The definition pins a session that has none. Of the
-	// event's actions nothing is kept but the state that clients may write.
+	// event's actions nothing is kept but the state that clients may write. Errors besides: [ErrClosed], [ErrFull].
 	Post(ctx context.Context, owner agent.Owner, id, definition, mode string, m Message) error
 	// Timeline lists the events that lead to where the session stands, with Seq > after.
 	Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*Record, error)

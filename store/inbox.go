@@ -31,6 +31,13 @@ func (s *Store) Post(ctx context.Context, owner agent.Owner, id, definition, mod
 		if row.Closed {
 			return session.ErrClosed
 		}
+		var queued int
+		if err := c.get(`SELECT COUNT(*) FROM inbox WHERE workflow_id = ? AND event = ''`, []any{row.WorkflowID}, []any{&queued}); err != nil {
+			return err
+		}
+		if queued >= session.MaxQueued {
+			return session.ErrFull
+		}
 		if row.Definition == "" {
 			if _, err := c.exec(`UPDATE sessions SET definition = ?, mode = ? WHERE workflow_id = ?`, definition, mode, row.WorkflowID); err != nil {
 				return err

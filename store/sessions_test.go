@@ -355,6 +355,18 @@ func inboxCases() []testCase {
 			require.Equal(k, "idle", k.row(ann, "s").Status)
 			require.False(k, k.row(ann, "s").Closed)
 		}},
+		{"inbox/no more may wait than a run can carry", func(k *kit) {
+			row := k.session(ann, "s")
+			for n := range session.MaxQueued {
+				k.post(row, fmt.Sprint("m", n), fmt.Sprint("e-", n), "more")
+			}
+			more := message("more", "e-more", "more")
+			require.ErrorIs(k, k.s.Post(k.ctx, ann, "s", "hash", "chat", more), session.ErrFull)
+			_, err := k.s.Invocation(k.ctx, ann, "e-more")
+			require.ErrorIs(k, err, session.ErrNotFound, "nothing of it is stored")
+			k.take(row, theRun, "u1")
+			require.NoError(k, k.s.Post(k.ctx, ann, "s", "hash", "chat", more))
+		}},
 		{"inbox/a closed session takes nothing more and ends what is queued", func(k *kit) {
 			row := k.session(ann, "s")
 			k.post(row, "m1", "e-1", "one")

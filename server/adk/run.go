@@ -148,6 +148,8 @@ func (h *Handler) post(ctx context.Context, row session.Session, in runRequest) 
 	switch err := h.Log.Post(ctx, row.Owner, row.ID, hash, string(wire.ModeChat), m); {
 	case errors.Is(err, session.ErrClosed):
 		return heard{}, refuse(http.StatusConflict, "session %s has ended and takes no further message; create another", row.ID)
+	case errors.Is(err, session.ErrFull):
+		return heard{}, refuse(http.StatusTooManyRequests, "%d messages of session %s wait for their turn; send more when some were answered", session.MaxQueued, row.ID)
 	case err != nil:
 		return heard{}, noSession(err, row.ID)
 	}

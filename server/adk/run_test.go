@@ -12,6 +12,7 @@ import (
 
 	"tarry/agent"
 	"tarry/server/stream/streamtest"
+	"tarry/session"
 	"tarry/wire"
 )
 
@@ -32,6 +33,20 @@ func TestRunSSE(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "chat", row.Mode)
 	require.NotEmpty(t, row.Definition)
+}
+
+// A client that sends faster than agents answer is told so.
+func TestTooManyMessages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.do(http.MethodPost, sessions, `{"sessionId":"s1"}`)
+	p := b.player("s1")
+	for range session.MaxQueued {
+		p.Post("look", wire.ModeChat)
+	}
+	status, body := b.do(http.MethodPost, "/run", say("s1", "more"))
+	require.Equal(t, http.StatusTooManyRequests, status, body)
+	require.Contains(t, body, "1000 messages of session s1 wait")
 }
 
 // P1: nothing follows the question, for neither route; P3 and P34: the reply brings what does.

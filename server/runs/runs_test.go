@@ -451,6 +451,19 @@ func TestApproval(t *testing.T) {
 	}
 }
 
+// A caller who sends faster than agents answer is told so, before a run has more to carry than it can.
+func TestTooManyMessages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.player("s1")
+	for range session.MaxQueued {
+		p.Post("look", wire.ModeChat)
+	}
+	status, body := b.do(http.MethodPost, "/apps/tickets/users/ann/runs", `{"task":"more","mode":"chat","session":"s1"}`)
+	require.Equal(t, http.StatusTooManyRequests, status, body)
+	require.Contains(t, body, "1000 messages of session s1 wait")
+}
+
 // An approval is found however many others the person has been asked for since.
 func TestOldApproval(t *testing.T) {
 	t.Parallel()

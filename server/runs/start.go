@@ -50,6 +50,8 @@ func (h *Handler) start(r *http.Request) (any, error) {
 	switch err := h.Log.Post(r.Context(), owner, in.Session, hash, string(in.Mode), m); {
 	case errors.Is(err, session.ErrClosed):
 		return nil, refuse(http.StatusConflict, "session %s has ended; leave session out to create another", in.Session)
+	case errors.Is(err, session.ErrFull):
+		return nil, refuse(http.StatusTooManyRequests, "%d messages of session %s wait for their turn; send more when some were answered", session.MaxQueued, in.Session)
 	case err != nil:
 		return nil, noSession(err, in.Session)
 	}
