@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -84,6 +85,21 @@ func TestStatusWhileABranchWorks(t *testing.T) {
 	names := w.seen()
 	require.Equal(t, 1, w.count("mirror waiting_credential"), names)
 	require.Greater(t, slices.Index(names, "mirror waiting_credential"), slices.Index(names, "model c"), names)
+}
+
+// What goes on waiting is no news as its run ends for the next run.
+func TestStatusAsARunEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turns["a"] = [][]string{{"t", "u"}}
+	w.tools["t"] = asks("r", never)
+	w.tools["u"] = func(context.Context, int, wire.ToolInput) wire.ToolResult {
+		return wire.ToolResult{Asked: wire.Asked{Request: "s", Confirmation: true}}
+	}
+	w.after(time.Hour, w.again)
+	w.continued(w.run(input(wire.ModeJob, llm("a"))))
+	require.Equal(t, 1, w.count("mirror waiting_credential"))
+	require.Zero(t, w.count("mirror waiting_confirmation"))
 }
 
 // A message interrupts what waits, also after one of several calls was cancelled and its request closed.

@@ -49,7 +49,7 @@ func (b *branches) state() wire.State {
 	}
 }
 
-// changeLast: the last of the threads that end is not taken for gone.
+// changeLast: the last of the threads that end is not taken for gone, and those that end for the next run for no news.
 const changeLast = "last"
 
 // leave ends a thread; those that remain may all be waiting now.
@@ -77,6 +77,9 @@ func (s *session) mirror(ctx workflow.Context) {
 	state := s.branch.state()
 	if ctx.Err() != nil || s.branch.waiting < s.branch.active || s.state == state {
 		return
+	}
+	if s.drained.IsReady() && workflow.GetVersion(ctx, changeLast, workflow.DefaultVersion, 1) == 1 {
+		return // waits that end for the next run are no news; it tells of them
 	}
 	s.setState(ctx, state)
 	if err := callMirror(ctx, wire.MirrorInput{State: state}); err != nil {
