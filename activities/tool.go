@@ -124,12 +124,7 @@ func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, 
 	return wire.ToolResult{Asked: asked.wire()}, false, nil
 }
 
-func parents(call session.Call) []string {
-	if call.Asking != "" {
-		return []string{call.Asking}
-	}
-	return []string{call.Event}
-}
+func parents(call session.Call) []string { return []string{call.Last} }
 
 // runTool finds the tool and calls it with a broker of its own.
 func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, confirmation *tools.Confirmation, hooks *toolHooks, scrub *auth.Scrubber) (result tools.Result, err error) {

@@ -116,13 +116,13 @@ func TestEventKinds(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	c := session.Call{ID: "c", Invocation: "i", Event: "m", Agent: "root", Name: "app.send"}
+	c := session.Call{ID: "c", Invocation: "i", Event: "m", Last: "m", Agent: "root", Name: "app.send"}
 	e := session.Interrupted(c, "id")
 	require.Equal(t, []string{"m"}, e.Parents)
 	require.Equal(t, session.KindResponse, e.Kind)
 	require.Equal(t, "send", e.Responses()[0].Name)
 	require.NotContains(t, marshal(t, e.Event), "took effect")
-	c.Asking, c.Started = "asked", true
+	c.Asking, c.Last, c.Started = "asked", "asked", true
 	e = session.Interrupted(c, "id")
 	require.Equal(t, []string{"asked"}, e.Parents)
 	require.Contains(t, marshal(t, e.Event), "took effect")

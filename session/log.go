@@ -97,6 +97,9 @@ type Call struct {
 	Answer string
 	// Asking is the last event that asked a person on the call's behalf.
 	Asking string
+	// Last is the event that the next one of the call follows: the one that asked, or the one that makes the call where that
+	// was another call's, of another agent, for the login that both need.
+	Last string
 	// Asked counts the requests that were opened for it.
 	Asked int
 }

@@ -76,11 +76,7 @@ func Interrupted(call Call, id string) NewEvent {
 	if call.MayHaveRun() {
 		message += " It is not known whether it took effect."
 	}
-	parent := call.Event
-	if call.Asking != "" {
-		parent = call.Asking
-	}
-	return NewEvent{Kind: KindResponse, Parents: []string{parent}, Event: Event{
+	return NewEvent{Kind: KindResponse, Parents: []string{call.Last}, Event: Event{
 		ID: id, InvocationID: call.Invocation, Author: call.Agent,
 		Content: &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{
 			ID: call.ID, Name: call.Name[strings.LastIndex(call.Name, ".")+1:], Response: map[string]any{"error": message},

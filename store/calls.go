@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,7 +41,24 @@ func (c *conn) call(row session.Session, id string) (session.Call, error) {
 		return session.Call{}, session.ErrNotFound
 	}
 	found[0].Session = row.ID
-	return found[0], nil
+	found[0].Last, err = c.last(row.WorkflowID, found[0])
+	return found[0], err
+}
+
+// last finds where a call's next event goes. Calls of several agents may wait for one login, which one of them asked for: the
+// others do not go on behind its question, where their own words are not.
+func (c *conn) last(workflowID string, call session.Call) (string, error) {
+	for id := call.Asking; id != "" && id != call.Event; {
+		found, err := c.events(workflowID, []string{id})
+		if err != nil {
+			return "", err
+		}
+		if len(found) == 0 || len(found[0].Parents) != 1 || found[0].Kind != session.KindRequest && found[0].Kind != session.KindInterim {
+			return call.Event, nil
+		}
+		id = found[0].Parents[0]
+	}
+	return cmp.Or(call.Asking, call.Event), nil
 }
 
 // Start implements [session.Log].
@@ -104,7 +122,13 @@ func (c *conn) open(row session.Session, invocation string, heads []string) ([]s
 	}
 	view, _ := session.Ancestors(index(all), append(tips, heads...))
 	seen := index(view)
-	return slices.DeleteFunc(calls, func(call session.Call) bool { return seen[call.Event] == nil }), nil
+	calls = slices.DeleteFunc(calls, func(call session.Call) bool { return seen[call.Event] == nil })
+	for i := range calls {
+		if calls[i].Last, err = c.last(row.WorkflowID, calls[i]); err != nil {
+			return nil, err
+		}
+	}
+	return calls, nil
 }
 
 // Finish implements [session.Log].

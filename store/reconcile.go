@@ -37,7 +37,14 @@ func (s *Store) Abandon(ctx context.Context, row session.Session, status string)
 		}
 		add := session.Append{Run: at.run, Answers: map[string]string{}}
 		for _, call := range calls {
+			made, err := c.events(row.WorkflowID, []string{call.Event})
+			if err != nil {
+				return err
+			}
 			e := session.Interrupted(call, uuid.NewString())
+			for _, m := range made { // seen by the agents that see the call
+				e.Branch, e.IsolationScope = m.Branch, m.IsolationScope
+			}
 			add.Events, add.Answers[call.ID] = append(add.Events, e), e.ID
 		}
 		if _, err := c.appendAt(row, at, add); err != nil {

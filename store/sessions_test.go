@@ -479,7 +479,7 @@ func callCases() []testCase {
 			k.calls(row, theRun, "m", nil, "c1", "c2")
 			call, err := k.s.Start(k.ctx, row, "c1")
 			require.NoError(k, err)
-			require.Equal(k, session.Call{ID: "c1", Session: "s", Invocation: inv, Event: "m", Agent: theAgent, Toolset: "mail", Name: "send", Args: []byte(`{"to":"x"}`)}, call)
+			require.Equal(k, session.Call{ID: "c1", Session: "s", Invocation: inv, Event: "m", Last: "m", Agent: theAgent, Toolset: "mail", Name: "send", Args: []byte(`{"to":"x"}`)}, call)
 			call, err = k.s.Start(k.ctx, row, "c1")
 			require.NoError(k, err)
 			require.True(k, call.Started, "an attempt before this one began and is not known to have ended")
