@@ -209,6 +209,23 @@ func reconcileCases() []testCase {
 		return k.row(ann, "s"), "req"
 	}
 	return []testCase{
+		{"reconcile/what answers a call is seen where the call is", func(k *kit) {
+			row := k.session(ann, "s")
+			k.post(row, "m1", inv, "hello")
+			k.take(row, theRun, "u")
+			e := said("m", session.KindModel, theAgent, "", "u")
+			e.InvocationID, e.Branch, e.IsolationScope = inv, "side.one", "outer"
+			_, err := k.s.Append(k.ctx, session.Append{Owner: ann, Session: "s", Run: theRun, Events: []session.NewEvent{e}, Calls: []session.Call{
+				{ID: "c1", Invocation: inv, Event: "m", Agent: theAgent, Name: "send", Args: []byte("{}")},
+			}})
+			require.NoError(k, err)
+			require.NoError(k, k.s.Abandon(k.ctx, k.row(ann, "s"), "failed"))
+			call, err := k.s.Call(k.ctx, row, "c1")
+			require.NoError(k, err)
+			found, err := k.s.Events(k.ctx, row, []string{call.Answer})
+			require.NoError(k, err)
+			require.Equal(k, []string{"outer", "side.one"}, []string{found[0].IsolationScope, found[0].Branch})
+		}},
 		{"reconcile/a run that is gone leaves a session that can go on", func(k *kit) {
 			row, request := abandoned(k)
 			k.exchanging(request)
