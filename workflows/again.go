@@ -45,10 +45,14 @@ func (s *session) park(ctx workflow.Context) {
 }
 
 // continueAsNew ends the run and hands over what the next one needs. Unread signals are read first: they would be lost.
-// One of them may cancel the session; then there is no next run, and nil is returned.
+// One of them may cancel the session, or Temporal the run meanwhile; then there is no next run, and nil is returned.
 func (s *session) continueAsNew(ctx workflow.Context) error {
 	if inv := s.carry.Invocation; inv != nil {
-		if err := keepJournals(ctx, &inv.Frame); err != nil {
+		err := keepJournals(ctx, &inv.Frame)
+		if ctx.Err() != nil {
+			return nil // the invocation is ended first
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,9 @@ package workflows_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +102,35 @@ func TestStatusAsARunEnds(t *testing.T) {
 	w.continued(w.run(input(wire.ModeJob, llm("a"))))
 	require.Equal(t, 1, w.count("mirror waiting_credential"))
 	require.Zero(t, w.count("mirror waiting_confirmation"))
+}
+
+// Temporal's own cancellation is acted on where it comes as a journal is being stored, too.
+func TestCancelAsAJournalIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.custom["reader"] = func(a *workflows.Agent) error {
+		for range 30 {
+			if _, err := a.State("key", new(string)); err != nil {
+				return err
+			}
+		}
+		_, err := a.Run("writer")
+		return err
+	}
+	w.read = func(wire.ReadInput) wire.ReadResult {
+		return wire.ReadResult{Value: json.RawMessage(`"` + strings.Repeat("x", 1000) + `"`)}
+	}
+	w.turns["writer"] = [][]string{{"x"}}
+	w.at = func(name string) {
+		switch name {
+		case "tool x":
+			w.again()
+		case "keep":
+			w.CancelWorkflow()
+		}
+	}
+	require.ErrorContains(t, w.run(input(wire.ModeJob, custom("reader", llm("writer")))), "canceled")
+	require.Equal(t, 1, w.count("finish cancelled"), w.seen())
 }
 
 // A message interrupts what waits, also after one of several calls was cancelled and its request closed.
