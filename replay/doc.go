@@ -6,6 +6,6 @@
 // difference in words. Histories hold no inputs of local activities: of those, kind and order are checked. What a run hands
 // to the next is not compared: it may gain fields, and the next run's start input is what counts.
 //
-// [Redact] makes histories fit to be kept. It needs neither a store nor a server: a history holds ids and names only. It must
-// not touch a store. The command line, the project's own fixtures and users' tests call it.
+// [Redact] makes histories fit to be kept. It needs neither a store nor a server: a history holds ids and names, and what
+// custom agents have read. It must not touch a store. The command line, the project's own fixtures and users' tests call it.
 package replay
