@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"tarry/wire"
@@ -48,13 +49,12 @@ func (s *session) park(ctx workflow.Context) {
 // One of them may cancel the session, or Temporal the run meanwhile; then there is no next run, and nil is returned.
 func (s *session) continueAsNew(ctx workflow.Context) error {
 	if inv := s.carry.Invocation; inv != nil {
-		err := keepJournals(ctx, &inv.Frame)
-		if ctx.Err() != nil {
-			return nil // the invocation is ended first
-		}
-		if err != nil {
+		if err := keepJournals(ctx, &inv.Frame); err != nil && ctx.Err() == nil {
 			return err
 		}
+	}
+	if temporal.IsCanceledError(ctx.Err()) { // the invocation is ended first
+		return nil
 	}
 	s.signals.drain(s)
 	if s.cancelled {
