@@ -23,7 +23,7 @@ func ExampleDefinition_Plan() {
 		Name: "writer", Kind: agent.KindLLM, Model: "gemini/gemini-2.5-flash", Instruction: "Write a story.",
 	}}
 	fmt.Printf("%+v\n", def.Plan().Root)
-	// Output: {Name:writer Kind:LlmAgent MaxIterations:0 Children:[] Toolsets:[] Deadline:0s OnDeadline: Remind:0s Custom: AgentTools:[] Before:false After:false ToolCallbacks:false}
+	// Output: {Name:writer Kind:LlmAgent MaxIterations:0 Children:[] Toolsets:[] Deadline:0s OnDeadline: Remind:0s Escalates:false Custom: AgentTools:[] Before:false After:false ToolCallbacks:false}
 }
 
 func ExampleDefinition_Hash() {

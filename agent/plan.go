@@ -22,6 +22,8 @@ type Node struct {
 	Deadline      time.Duration `json:"deadline,omitempty"` // of waits; 0: none
 	OnDeadline    OnDeadline    `json:"on_deadline,omitempty"`
 	Remind        time.Duration `json:"remind,omitempty"`
+	// Escalates says that what ends this loop ends the loops around it too, as in ADK.
+	Escalates bool `json:"escalates,omitempty"`
 	// Custom is the registered name of a CustomAgent's function.
 	Custom string `json:"custom,omitempty"`
 	// AgentTools are the agents that this one calls like tools.
@@ -35,17 +37,17 @@ type Node struct {
 
 // Plan derives the structure of a valid definition.
 func (d *Definition) Plan() Plan {
-	p := Plan{App: d.App, Root: nodeOf(d.Root), Limits: d.Root.Limits, OnMessage: d.Root.OnMessage}
+	p := Plan{App: d.App, Root: nodeOf(d.Root, false), Limits: d.Root.Limits, OnMessage: d.Root.OnMessage}
 	if p.Limits.ModelCalls == 0 {
 		p.Limits.ModelCalls = DefaultModelCalls
 	}
 	return p
 }
 
-func nodeOf(a *Agent) Node {
+func nodeOf(a *Agent, looped bool) Node {
 	n := Node{
 		Name: a.Name, Kind: a.Kind, MaxIterations: a.MaxIterations, Deadline: a.Wait.Deadline,
-		OnDeadline: a.Wait.OnDeadline, Remind: a.Wait.Remind, Custom: a.Custom,
+		OnDeadline: a.Wait.OnDeadline, Remind: a.Wait.Remind, Custom: a.Custom, Escalates: looped && a.Kind == KindLoop,
 		Before: len(a.Callbacks[BeforeAgent]) > 0, After: len(a.Callbacks[AfterAgent]) > 0,
 		ToolCallbacks: len(a.Callbacks[BeforeTool])+len(a.Callbacks[AfterTool]) > 0,
 	}
@@ -54,11 +56,11 @@ func nodeOf(a *Agent) Node {
 			n.Toolsets = append(n.Toolsets, tool.MCP.Name)
 		}
 		if tool.Agent != nil {
-			n.AgentTools = append(n.AgentTools, nodeOf(tool.Agent.Agent))
+			n.AgentTools = append(n.AgentTools, nodeOf(tool.Agent.Agent, false))
 		}
 	}
 	for _, child := range a.SubAgents {
-		n.Children = append(n.Children, nodeOf(child))
+		n.Children = append(n.Children, nodeOf(child, looped || a.Kind == KindLoop))
 	}
 	return n
 }

@@ -58,7 +58,7 @@ func (s *session) one(ctx workflow.Context, t *thread, n agent.Node, f *wire.Fra
 	case agent.KindLLM:
 		return s.llm(ctx, t, n, f)
 	case agent.KindLoop:
-		err = s.loop(ctx, t, n, f)
+		escalate, err = s.loop(ctx, t, n, f)
 	case agent.KindSequential:
 		escalate, err = s.sequence(ctx, t, n, f)
 	case agent.KindParallel:

@@ -201,3 +201,35 @@ func strs(v any, f func(string)) {
 		}
 	}
 }
+
+// What escalates ends every loop around it, as in ADK, where its event goes up through all of them; sessions that were begun
+// before this was so end the nearest.
+func TestEscalationEndsAllLoops(t *testing.T) {
+	t.Parallel()
+	def := agent.Definition{App: "app", Root: &agent.Agent{Name: "outer", Kind: agent.KindLoop, MaxIterations: 3, SubAgents: []*agent.Agent{
+		{Name: "inner", Kind: agent.KindLoop, MaxIterations: 3, SubAgents: []*agent.Agent{{Name: "a", Kind: agent.KindLLM}}},
+		{Name: "b", Kind: agent.KindLLM},
+	}}}
+	plan := def.Plan()
+	require.True(t, plan.Root.Children[0].Escalates)
+	require.False(t, plan.Root.Escalates)
+	for name, tt := range map[string]struct {
+		escalates bool
+		says      []string
+	}{
+		"now":    {true, []string{"take", "model a", "tool exit", "finish done"}},
+		"before": {false, []string{"take", "model a", "tool exit", "model b", "model a", "model a", "model a", "model b", "model a", "model a", "model a", "model b", "finish done"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.turns["a"] = [][]string{{"exit"}}
+			w.tools["exit"] = exits
+			in := input(wire.ModeJob, plan.Root)
+			in.Plan.Root.Children = []agent.Node{plan.Root.Children[0], plan.Root.Children[1]}
+			in.Plan.Root.Children[0].Escalates = tt.escalates
+			w.ends(in)
+			require.Equal(t, tt.says, w.seen())
+		})
+	}
+}

@@ -8,20 +8,20 @@ import (
 )
 
 // loop runs the children in order, again and again, until one escalates or the iterations are used up. A wait inside a
-// child blocks the loop, since it is plain control flow.
-func (s *session) loop(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) error {
+// child blocks the loop, since it is plain control flow. As in ADK, an escalation ends the loops around this one too.
+func (s *session) loop(ctx workflow.Context, t *thread, n agent.Node, f *wire.Frame) (bool, error) {
 	for ; n.MaxIterations == 0 || f.Iteration < n.MaxIterations; f.Iteration++ {
 		escalate, err := s.children(ctx, t, n, f, true)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if escalate {
 			f.Escalate = false // heard
-			return nil
+			return n.Escalates, nil
 		}
 		f.Child = 0
 	}
-	return nil
+	return false, nil
 }
 
 // sequence runs the children once. Unlike a loop it does not stop when one escalates, as in ADK; it hands that on.
