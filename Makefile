@@ -39,8 +39,8 @@ CGO := $(if $(CC_FOUND),1,0)
 say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-main test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross interop conformance soak bench clean race-possible
+.PHONY: help build demo test test-main test-postgres test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
+	lint-examples lint-workflows cross interop conformance soak bench clean race-possible on-postgres
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,17 @@ race-possible:
 test-main: build race-possible ## run the main module's tests, documentation checks included
 	@$(call say,go test $(RACE) ./...)
 	@CGO_ENABLED=$(CGO) go test $(RACE) -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+
+test-postgres: build ## run the tests of the store, and one of the whole, on a PostgreSQL that this starts (needs its programs)
+	@.ci/postgres $(MAKE) --no-print-directory on-postgres
+
+# What TARRY_TEST_DATABASE_URL makes a difference to.
+on-postgres:
+	@if [ -n "$$TARRY_TEST_DATABASE_URL" ]; then \
+		$(call say,go test ./store ./e2e with PostgreSQL); \
+		go test -count=1 -timeout $(TEST_TIMEOUT) -run 'TestStore/postgres|Postgres' ./store && \
+		go test -count=1 -timeout $(TEST_TIMEOUT) -run Postgres ./e2e; \
+	fi
 
 test-logins: build ## land a thousand logins before, during and after the wait; without the race detector, which the rest has
 	@$(call say,a thousand logins)

@@ -26,7 +26,8 @@ type Config struct {
 	Client client.Client
 	// TaskQueue defaults to "tarry".
 	TaskQueue string
-	// DatabaseURL is a file path or sqlite:// URL, the same as the server's.
+	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL, the same as the server's. It may hold a password: it is
+	// never logged.
 	DatabaseURL string
 	// DataDir holds the keyset, the same as the server's.
 	DataDir string
@@ -67,7 +68,7 @@ type Config struct {
 func Variables() map[string]string {
 	return map[string]string{
 		"TARRY_TASK_QUEUE":          "Temporal task queue (default tarry)",
-		"TARRY_DATABASE_URL":        "file path or sqlite:// URL (default .tarry/tarry.db)",
+		"TARRY_DATABASE_URL":        "file path, sqlite:// URL or postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full (default .tarry/tarry.db)",
 		"TARRY_DATA_DIR":            "folder of the keyset (default .tarry)",
 		"TARRY_AGENTS_DIR":          "folder of agent folders",
 		"TARRY_SECRETS_DIR":         "folder of ${file:…} secrets",

@@ -14,6 +14,7 @@ import (
 type apiClient struct {
 	t    testing.TB
 	base string
+	host string // as which the server is asked; empty: as base says
 }
 
 func (c apiClient) call(method, path string, in, out any) int {
@@ -27,6 +28,7 @@ func (c apiClient) call(method, path string, in, out any) int {
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, body)
 	require.NoError(c.t, err)
 	req.Header.Set("Content-Type", "application/json")
+	req.Host = c.host
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0

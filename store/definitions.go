@@ -64,8 +64,12 @@ func first[T any](found []*T, err error) (*T, error) {
 
 // SaveListing stores what a toolset offers under id, once.
 func (s *Store) SaveListing(ctx context.Context, row session.Session, id, toolset string, body []byte) error {
-	_, err := s.read(ctx).exec(`INSERT INTO listings (id, workflow_id, toolset, body, created) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		id, row.WorkflowID, toolset, string(body), micros(s.now()))
+	c, err := s.timed(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(`INSERT INTO listings (id, workflow_id, toolset, body, created) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		id, row.WorkflowID, toolset, string(body), c.now)
 	return err
 }
 

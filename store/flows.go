@@ -118,17 +118,19 @@ func (s *Store) Refuse(ctx context.Context, stateHash, reason, codeHash string, 
 	})
 }
 
-// flowAndRequest reads both under the lock of the request's slot.
-func (c *conn) flowAndRequest(stateHash string) (oauth.Flow, auth.Request, error) {
-	f, err := c.flow(stateHash)
-	if err != nil {
-		return f, auth.Request{}, err
-	}
-	r, err := c.locked(f.Request)
-	if err != nil {
-		return f, r, err
-	}
+// flowAndRequest reads both under the lock of the request's slot. Before the lock is there, another request may inherit the
+// flow.
+func (c *conn) flowAndRequest(stateHash string) (f oauth.Flow, r auth.Request, err error) {
 	f, err = c.flow(stateHash)
+	for err == nil {
+		asked := f.Request
+		if r, err = c.locked(asked); err != nil {
+			return f, r, err
+		}
+		if f, err = c.flow(stateHash); err == nil && f.Request == asked {
+			break
+		}
+	}
 	return f, r, err
 }
 
@@ -183,7 +185,10 @@ func (c *conn) exchange(stateHash string, f *oauth.Flow, flow, request string, a
 
 // Interrupted implements [oauth.Store]. A flow whose one retry was interrupted too is listed, to be reopened.
 func (s *Store) Interrupted(ctx context.Context, limit int) ([]oauth.Flow, error) {
-	c := s.read(ctx)
+	c, err := s.timed(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return c.flows(`status = 'exchanging' AND lease < ? ORDER BY lease LIMIT ?`, c.now, limit)
 }
 

@@ -48,6 +48,7 @@ func (c *conn) grants(where string, args ...any) ([]oauth.Grant, error) {
 // the grant, in the transaction that stores the token.
 func (s *Store) Commit(ctx context.Context, stateHash string, g oauth.Grant) (woken []auth.Request, err error) {
 	err = s.tx(ctx, func(c *conn) error {
+		woken = nil
 		_, r, err := c.flowAndRequest(stateHash)
 		if err != nil {
 			return err
@@ -123,7 +124,11 @@ func (s *Store) Grants(ctx context.Context, q oauth.GrantQuery) ([]oauth.Grant, 
 	if q.Issuer != "" {
 		where, args = where+` AND issuer = ?`, append(args, q.Issuer)
 	}
-	return s.read(ctx).grants(where+` ORDER BY updated DESC`, args...)
+	c, err := s.timed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.grants(where+` ORDER BY updated DESC`, args...)
 }
 
 // Lease implements [oauth.Store].
@@ -153,6 +158,11 @@ func (s *Store) SaveRefresh(ctx context.Context, version int64, g oauth.Grant) (
 		return false, err
 	}
 	err = s.tx(ctx, func(c *conn) error {
+		saved = false
+		// A login writes the counter first and then the grant: the lock puts both into one order.
+		if err := c.lockSlot(g.Slot); err != nil {
+			return err
+		}
 		slot := g.Slot.ID()
 		n, err := c.exec(`UPDATE grants SET version = ?, scopes = ?, access = ?, refresh = ?, expires = ?, life = ?, lease = 0, updated = ? WHERE id = ? AND slot = ? AND version = ?`,
 			version+1, scopes, g.Access, g.Refresh, micros(g.Expires), g.Life.Microseconds(), c.now, g.ID, slot, version)
@@ -187,5 +197,9 @@ func (s *Store) Drop(ctx context.Context, owner agent.Owner, id string, version 
 
 // Used implements [oauth.Store].
 func (s *Store) Used(ctx context.Context, g oauth.Grant, use oauth.Use) error {
-	return s.read(ctx).audit(g.Slot.Owner, use.Session, "", auditUsed, use.Agent+" "+use.Tool)
+	c, err := s.timed(ctx)
+	if err != nil {
+		return err
+	}
+	return c.audit(g.Slot.Owner, use.Session, "", auditUsed, use.Agent+" "+use.Tool)
 }

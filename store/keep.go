@@ -9,6 +9,9 @@ import (
 // Keep implements [oauth.Store].
 func (s *Store) Keep(ctx context.Context, g oauth.Grant) (out oauth.Grant, err error) {
 	err = s.tx(ctx, func(c *conn) error {
+		if err := c.lockSlot(g.Slot); err != nil {
+			return err
+		}
 		if err := c.saveGrant(g.Slot, g); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -16,14 +17,18 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrate applies what is missing. Several processes may start at once: SQLite lets one of them write, the others find
-// the work done when they try again.
-func (s *Store) migrate(ctx context.Context) error {
+// migrate applies what is missing. Several processes may start at once: they take turns by the dialect's lock, or, where there
+// is none, the database lets one of them write and the others find the work done when they try again.
+func (s *Store) migrate(ctx context.Context, db *sql.DB) error {
 	files, err := s.migrations()
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.Dialect(s.d.name), s.db, files, goose.WithDisableGlobalRegistry(true))
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if s.d.migrating != nil {
+		options = append(options, goose.WithSessionLocker(s.d.migrating))
+	}
+	provider, err := goose.NewProvider(goose.Dialect(s.d.name), db, files, options...)
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
@@ -31,6 +36,9 @@ func (s *Store) migrate(ctx context.Context) error {
 	for i := range tries {
 		if _, err = provider.Up(ctx); err == nil {
 			return nil
+		}
+		if s.d.migrating != nil {
+			return fmt.Errorf("migrate: %w", denied(err))
 		}
 		wait := time.NewTimer(time.Duration(i+1) * 50 * time.Millisecond)
 		select {

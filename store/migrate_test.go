@@ -37,6 +37,18 @@ func TestMigrationsDownAndUp(t *testing.T) {
 	before := tables()
 	require.Contains(t, before, "outbox")
 
+	down(t, db)
+	require.Empty(t, tables())
+
+	again := open(t, path)
+	require.Equal(t, before, tables())
+	_, err = again.Session(t.Context(), ann, "s")
+	require.ErrorIs(t, err, session.ErrNotFound)
+}
+
+// down undoes every migration.
+func down(t *testing.T, db *sql.DB) {
+	t.Helper()
 	files, err := filepath.Glob("migrations/*.sql")
 	require.NoError(t, err)
 	for i := len(files) - 1; i >= 0; i-- {
@@ -47,12 +59,6 @@ func TestMigrationsDownAndUp(t *testing.T) {
 		_, err = db.ExecContext(t.Context(), down)
 		require.NoError(t, err)
 	}
-	require.Empty(t, tables())
 	_, err = db.ExecContext(t.Context(), `DELETE FROM goose_db_version WHERE version_id > 0`)
 	require.NoError(t, err)
-
-	again := open(t, path)
-	require.Equal(t, before, tables())
-	_, err = again.Session(t.Context(), ann, "s")
-	require.ErrorIs(t, err, session.ErrNotFound)
 }

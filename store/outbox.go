@@ -33,10 +33,14 @@ func (c *conn) acted(subject string) error {
 
 // Due implements [outbox.Store].
 func (s *Store) Due(ctx context.Context, limit int, claim time.Duration) ([]outbox.Message, error) {
-	now := s.now()
-	query := `UPDATE outbox SET due = ? WHERE seq IN (SELECT seq FROM outbox WHERE done = 0 AND due <= ? ORDER BY due, seq LIMIT ?` + s.d.skipLocked + `)
-		RETURNING id, workflow_id, signal, payload, subject, sent, failed`
-	return collect(s.read(ctx), query, []any{micros(now.Add(claim)), micros(now), limit}, func(scan func(...any) error) (m outbox.Message, err error) {
+	c, err := s.timed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The WITH makes PostgreSQL choose the rows once; a subquery with a LIMIT it may run more often.
+	query := `WITH claimed AS (SELECT seq FROM outbox WHERE done = 0 AND due <= ? ORDER BY due, seq LIMIT ?` + s.d.skipLocked + `)
+		UPDATE outbox SET due = ? WHERE seq IN (SELECT seq FROM claimed) RETURNING id, workflow_id, signal, payload, subject, sent, failed`
+	return collect(c, query, []any{c.now, limit, c.now + claim.Microseconds()}, func(scan func(...any) error) (m outbox.Message, err error) {
 		var payload string
 		err = scan(&m.ID, &m.WorkflowID, &m.Signal, &payload, &m.Subject, &m.Sent, &m.Failed)
 		m.Payload = []byte(payload)
@@ -46,19 +50,26 @@ func (s *Store) Due(ctx context.Context, limit int, claim time.Duration) ([]outb
 
 // Sent implements [outbox.Store].
 func (s *Store) Sent(ctx context.Context, id string, next time.Duration) error {
-	_, err := s.read(ctx).exec(`UPDATE outbox SET sent = sent + 1, failed = 0, due = ? WHERE id = ?`, micros(s.now().Add(next)), id)
-	return err
+	return s.later(ctx, `UPDATE outbox SET sent = sent + 1, failed = 0, due = ? WHERE id = ?`, id, next)
 }
 
 // Failed implements [outbox.Store].
 func (s *Store) Failed(ctx context.Context, id string, next time.Duration) error {
-	_, err := s.read(ctx).exec(`UPDATE outbox SET failed = failed + 1, due = ? WHERE id = ?`, micros(s.now().Add(next)), id)
-	return err
+	return s.later(ctx, `UPDATE outbox SET failed = failed + 1, due = ? WHERE id = ?`, id, next)
 }
 
 // Gone implements [outbox.Store].
 func (s *Store) Gone(ctx context.Context, id string) error {
-	_, err := s.read(ctx).exec(`UPDATE outbox SET done = ? WHERE id = ? AND done = 0`, micros(s.now()), id)
+	return s.later(ctx, `UPDATE outbox SET done = ? WHERE id = ? AND done = 0`, id, 0)
+}
+
+// later sets a time of a message.
+func (s *Store) later(ctx context.Context, query, id string, next time.Duration) error {
+	c, err := s.timed(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(query, c.now+next.Microseconds(), id)
 	return err
 }
 

@@ -115,7 +115,11 @@ func start(t *testing.T, role, path string) (*exec.Cmd, *bufio.Scanner) {
 
 func TestTwoProcessesOpenAFreshFile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "tarry.db")
+	openTogether(t, filepath.Join(t.TempDir(), "tarry.db"))
+}
+
+func openTogether(t *testing.T, path string) {
+	t.Helper()
 	values := make([]string, 4)
 	var wait sync.WaitGroup
 	for i := range values {
@@ -137,6 +141,12 @@ func TestTwoProcessesOpenAFreshFile(t *testing.T) {
 func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tarry.db")
+	killWriters(t, path)
+	integrity(t, path)
+}
+
+func killWriters(t *testing.T, path string) {
+	t.Helper()
 	s := open(t, path)
 	require.NoError(t, s.Create(t.Context(), session.Session{Owner: ann, ID: "s", WorkflowID: "w"}))
 	committed := map[string]bool{}
@@ -170,7 +180,6 @@ func TestKilledWriter(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, open, len(all)/2, "an append is all or nothing")
 	require.Zero(t, len(all)%2)
-	integrity(t, path)
 }
 
 func TestKilledInsideTransaction(t *testing.T) {
@@ -218,7 +227,7 @@ func TestFilePermissions(t *testing.T) {
 
 func TestUnsupported(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"postgres://localhost/x", "mysql:x", "file::memory:", "sqlite://:memory:", "sqlite://"} {
+	for _, url := range []string{"postgres://localhost:port/x", "mysql:x", "file::memory:", "sqlite://:memory:", "sqlite://"} {
 		_, err := store.Open(t.Context(), url)
 		require.ErrorIs(t, err, store.ErrUnsupported, url)
 	}

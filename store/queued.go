@@ -10,12 +10,10 @@ import (
 // way: a person has given it, and no run has acted on it yet.
 func (s *Store) Queued(ctx context.Context, row session.Session, invocation string) (message, answer bool, err error) {
 	var messages, answers int
-	err = s.tx(ctx, func(c *conn) error { // as of one instant
-		if err := c.get(`SELECT COUNT(*) FROM inbox WHERE workflow_id = ? AND event = ''`, []any{row.WorkflowID}, []any{&messages}); err != nil {
-			return err
-		}
-		return c.get(`SELECT COUNT(*) FROM requests WHERE workflow_id = ? AND invocation = ? AND (status = 'exchanging'
-			OR EXISTS (SELECT 1 FROM outbox WHERE outbox.subject = requests.id AND outbox.done = 0))`, []any{row.WorkflowID, invocation}, []any{&answers})
-	})
+	// One statement, so that both are as of one instant.
+	err = s.read(ctx).get(`SELECT (SELECT COUNT(*) FROM inbox WHERE workflow_id = ? AND event = ''),
+		(SELECT COUNT(*) FROM requests WHERE workflow_id = ? AND invocation = ? AND (status = 'exchanging'
+			OR EXISTS (SELECT 1 FROM outbox WHERE outbox.subject = requests.id AND outbox.done = 0)))`,
+		[]any{row.WorkflowID, row.WorkflowID, invocation}, []any{&messages, &answers})
 	return messages > 0, answers > 0, err
 }

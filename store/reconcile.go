@@ -17,7 +17,11 @@ func (s *Store) Unsettled(ctx context.Context, before time.Time, limit int) ([]s
 
 // Touch records that a session was looked at.
 func (s *Store) Touch(ctx context.Context, row session.Session) error {
-	_, err := s.read(ctx).exec(`UPDATE sessions SET updated = ? WHERE workflow_id = ?`, micros(s.now()), row.WorkflowID)
+	c, err := s.timed(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(`UPDATE sessions SET updated = ? WHERE workflow_id = ?`, c.now, row.WorkflowID)
 	return err
 }
 

@@ -39,6 +39,9 @@ func (s *Store) Register(ctx context.Context, r oauth.Registration) (out oauth.R
 		if err != nil {
 			return err
 		}
+		if len(found) == 0 {
+			return errAgain // another was first, and was dropped just now
+		}
 		out = found[0]
 		return nil
 	})

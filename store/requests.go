@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"tarry/agent"
 	"tarry/auth"
@@ -50,20 +51,29 @@ func (c *conn) lockSlot(slot auth.Slot) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.exec(`INSERT INTO slots (id, body, touched) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET touched = excluded.touched`, slot.ID(), body, c.now)
-	return err
+	var now int64
+	if err := c.get(`INSERT INTO slots (id, body, touched) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET touched = excluded.touched RETURNING `+c.d.clock,
+		[]any{slot.ID(), body, c.now}, []any{&now}); err != nil {
+		return err
+	}
+	c.passed(now)
+	return nil
 }
 
-// locked reads a request under its slot's lock, under which every change of a request is made.
+// locked reads a request under its slot's lock, under which every change of a request is made. Before the lock is there, the
+// request may move to another slot.
 func (c *conn) locked(id string) (auth.Request, error) {
 	r, err := c.request(id)
-	if err != nil {
-		return r, err
+	for err == nil {
+		slot := r.Need.Slot
+		if err := c.lockSlot(slot); err != nil {
+			return r, err
+		}
+		if r, err = c.request(id); err == nil && r.Need.Slot == slot {
+			break
+		}
 	}
-	if err := c.lockSlot(r.Need.Slot); err != nil {
-		return r, err
-	}
-	return c.request(id)
+	return r, err
 }
 
 // Ask opens a request: the row, the event that asks, and the mark on the call are one transaction under the slot's lock. a
@@ -251,6 +261,7 @@ func (s *Store) CloseRequest(ctx context.Context, row session.Session, id string
 // it is cancelled now. A repeat finds what the first one did.
 func (s *Store) WithdrawRequest(ctx context.Context, row session.Session, id string) (closed bool, err error) {
 	err = s.tx(ctx, func(c *conn) error {
+		closed = false
 		if _, _, err := c.lockedStand(byWorkflow, row.WorkflowID); err != nil {
 			return err
 		}
@@ -312,10 +323,12 @@ func (c *conn) cancelRequests(workflowID, invocation, why string) error {
 	if invocation != "" {
 		where, args = where+` AND invocation = ?`, append(args, invocation)
 	}
-	all, err := c.requests(where+` ORDER BY slot, seq`, args...) // slots are locked in one order
+	all, err := c.requests(where+` ORDER BY seq`, args...)
 	if err != nil {
 		return err
 	}
+	// Slots are locked in one order, which is not that of the database's collation.
+	slices.SortStableFunc(all, func(a, b auth.Request) int { return strings.Compare(a.Need.Slot.ID(), b.Need.Slot.ID()) })
 	for _, r := range all {
 		if r.Status.Open() {
 			if r, err = c.locked(r.ID); err != nil {

@@ -174,7 +174,7 @@ func encode(v any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode: %w", err)
 	}
-	return string(body), nil
+	return clean(string(body)), nil
 }
 
 func decode(body string, v any) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -17,24 +18,29 @@ func sqlite() dialect {
 		name:   "sqlite3",
 		open:   openSQLite,
 		serial: "INTEGER PRIMARY KEY AUTOINCREMENT",
+		clock:  "0",
 		rebind: func(q string) string { return q },
 		unique: func(err error) bool {
 			var e *driver.Error
 			return errors.As(err, &e) && (e.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY)
 		},
+		again: func(error) bool { return false }, // transactions take turns
 	}
 }
 
-func openSQLite(path string) (*sql.DB, error) {
+func openSQLite(_ context.Context, path string) (db, admin *sql.DB, err error) {
 	dsn, err := sqliteDSN(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, nil, fmt.Errorf("open database: %w", err)
 	}
-	return sql.OpenDB(keeping{connector}), nil
+	db = sql.OpenDB(keeping{connector})
+	db.SetMaxOpenConns(8)
+	db.SetMaxIdleConns(8)
+	return db, db, nil
 }
 
 // sqliteDSN makes the settings that worker and server need to share a file safely: WAL, so that readers and the one

@@ -26,13 +26,15 @@ type stand struct {
 // write at once needs it wherever what is written depends on what was read. Sessions are locked before slots.
 func (c *conn) lockedStand(where string, args ...any) (session.Session, *stand, error) {
 	var at stand
-	found, err := collect(c, `UPDATE sessions SET run = run WHERE `+where+` RETURNING `+sessionColumns+`, run, tips, tips_run`, args,
+	found, err := collect(c, `UPDATE sessions SET run = run WHERE `+where+` RETURNING `+sessionColumns+`, run, tips, tips_run, `+c.d.clock, args,
 		func(scan func(...any) error) (session.Session, error) {
 			var tips string
-			row, err := scanSession(func(dest ...any) error { return scan(append(dest, &at.run, &tips, &at.tipsRun)...) })
+			var now int64
+			row, err := scanSession(func(dest ...any) error { return scan(append(dest, &at.run, &tips, &at.tipsRun, &now)...) })
 			if err != nil {
 				return row, err
 			}
+			c.passed(now)
 			at.workflowID = row.WorkflowID
 			return row, decode(tips, &at.tips)
 		})

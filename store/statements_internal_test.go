@@ -13,7 +13,7 @@ import (
 // one returns the only connection of a database with three rows.
 func one(t *testing.T) (*sql.Conn, func() *keepingConn) {
 	t.Helper()
-	db, err := openSQLite(filepath.Join(t.TempDir(), "x.db"))
+	db, _, err := openSQLite(t.Context(), filepath.Join(t.TempDir(), "x.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	c, err := db.Conn(t.Context())

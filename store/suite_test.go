@@ -23,10 +23,10 @@ import (
 // database opens one more handle on the same database, as another process would.
 type database func(tb testing.TB) *store.Store
 
-// dialects makes an empty database of each kind that this build speaks. A server database joins by an entry of its own,
-// with its address from the environment.
+// dialects makes an empty database of each kind that this build speaks: an SQLite file and, where there is a server, a schema of
+// PostgreSQL.
 func dialects() map[string]func(tb testing.TB) database {
-	return map[string]func(tb testing.TB) database{
+	all := map[string]func(tb testing.TB) database{
 		"sqlite": func(tb testing.TB) database {
 			tb.Helper()
 			path := filepath.Join(tb.TempDir(), "tarry.db")
@@ -36,6 +36,14 @@ func dialects() map[string]func(tb testing.TB) database {
 			return func(tb testing.TB) *store.Store { tb.Helper(); return open(tb, path) }
 		},
 	}
+	if testURL() != "" {
+		all["postgres"] = func(tb testing.TB) database {
+			tb.Helper()
+			url := schema(tb)
+			return func(tb testing.TB) *store.Store { tb.Helper(); return open(tb, url) }
+		}
+	}
+	return all
 }
 
 // migrated is an SQLite file with today's schema: making one for each test takes longer than the tests.
@@ -91,7 +99,7 @@ func suite(t *testing.T, fresh func(testing.TB) database) {
 	t.Helper()
 	for _, cases := range [][]testCase{
 		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), linkCases(), repinCases(), flowCases(), grantCases(),
-		inputCases(), reminderCases(), confirmationCases(), interimCases(), callbackCases(), outboxCases(), definitionCases(), raceCases(),
+		inputCases(), reminderCases(), confirmationCases(), interimCases(), callbackCases(), outboxCases(), definitionCases(), raceCases(), lockCases(),
 	} {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {

@@ -18,12 +18,14 @@ const (
 	Server   Name = "server"
 	// SecondWorker is one more worker, started only by its name and stopped with the others.
 	SecondWorker Name = "worker2"
+	// SecondServer is the same of the HTTP server. It serves the same public URL, which leads to the first.
+	SecondServer Name = "server2"
 )
 
 // All returns the names of the processes that make a stack, in the order in which they start.
 func All() []Name { return []Name{Temporal, Worker, Server} }
 
-func everything() []Name { return append(All(), SecondWorker) }
+func everything() []Name { return append(All(), SecondWorker, SecondServer) }
 
 // Config of a [Stack].
 type Config struct {
@@ -105,7 +107,7 @@ func (s *Stack) program(name Name) (path string, args, env []string) {
 			"--db", s.TemporalDatabase(), "--ip", host, "--port", fmt.Sprint(s.ports[Temporal]), "--namespace", s.cfg.Namespace,
 		}, s.cfg.TemporalArgs...), s.cfg.Base
 	}
-	own, program := s.cfg.Env, name
+	own, program := s.cfg.Env, Server
 	if name == Worker || name == SecondWorker {
 		own, program = merge(own, s.cfg.WorkerEnv), Worker
 	}
@@ -127,5 +129,5 @@ func (s *Stack) variables(name Name) []string {
 	if name == Worker || name == SecondWorker {
 		return append(env, "TARRY_ADMIN_ADDR="+s.Addr(name))
 	}
-	return append(env, "TARRY_HTTP_ADDR="+s.Addr(Server))
+	return append(env, "TARRY_HTTP_ADDR="+s.Addr(name))
 }

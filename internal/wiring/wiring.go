@@ -22,7 +22,7 @@ import (
 
 // Config is what worker and server have in common.
 type Config struct {
-	// DatabaseURL is a file path or a sqlite:// URL.
+	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL. It may hold a password: it is never logged.
 	DatabaseURL string
 	// DataDir holds the keyset.
 	DataDir string
