@@ -169,15 +169,72 @@ func TestPostgresRequestMovesUnderTheLock(t *testing.T) {
 		}
 		done <- err
 	}()
-	require.Eventually(t, func() bool {
-		var n int
-		err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO slots%'`).Scan(&n)
-		return err == nil && n > 0
-	}, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return blocked(t.Context(), db) }, time.Minute, time.Millisecond)
 	require.NoError(t, tx.Commit())
 	require.NoError(t, <-done)
 	require.Equal(t, "https://other.example", k.request(request).Need.Slot.Issuer)
 	var touched int
 	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM slots WHERE id = $1 AND touched > 0`, moved.Slot.ID()).Scan(&touched))
 	require.Equal(t, 1, touched, "the slot that it moved to was locked too")
+}
+
+// A login that lands between "there is no token" and "there is an open request" has to wait for the slot, or it would wake nobody.
+func TestPostgresSlotLock(t *testing.T) {
+	t.Parallel()
+	url := schema(t)
+	k := newKit(t, func(tb testing.TB) *store.Store { tb.Helper(); return open(tb, url) })
+	_, request := k.waiting(ann, "first", "read")
+	state := k.exchanging(request)
+	row := k.session(ann, "second")
+	k.calls(row, theRun, "m", nil, "call")
+	db, second := reach(t, url), k.handle()
+	committed := make(chan error, 1)
+	a, r := question(row, "call", "late", need(ann, "read"), "m")
+	asked, err := k.s.Ask(k.ctx, a, r, func(auth.Request) (session.NewEvent, error) {
+		go func() {
+			_, err := second.Commit(k.ctx, state, grant("read"))
+			committed <- err
+		}()
+		require.Eventually(t, func() bool { return len(committed) > 0 || blocked(k.ctx, db) }, time.Minute, time.Millisecond)
+		return a.Events[0], nil
+	})
+	require.NoError(t, err)
+	require.False(t, asked.Granted)
+	require.NoError(t, <-committed)
+	require.Equal(t, auth.StatusGranted, k.request("late").Status, "it waits for a login that has been")
+}
+
+// Two transactions that each hold what the other wants: the database ends one, which runs again.
+func TestPostgresDeadlock(t *testing.T) {
+	t.Parallel()
+	url := schema(t)
+	k := newKit(t, func(tb testing.TB) *store.Store { tb.Helper(); return open(tb, url) })
+	_, request := k.waiting(ann, "s", "read")
+	k.login(request, "read")
+	g := k.grants(ann)[0]
+	db := reach(t, url)
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	// Later than the store's own lock is noticed, so that the store's transaction is the one that ends.
+	for _, text := range []string{`SET LOCAL deadlock_timeout = '1min'`, `UPDATE versions SET version = version`} {
+		_, err := tx.ExecContext(t.Context(), text)
+		require.NoError(t, err)
+	}
+	type result struct {
+		saved bool
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		saved, err := k.s.SaveRefresh(k.ctx, g.Version, g)
+		done <- result{saved, err}
+	}()
+	require.Eventually(t, func() bool { return blocked(t.Context(), db) }, time.Minute, time.Millisecond)
+	_, err = tx.ExecContext(t.Context(), `UPDATE slots SET touched = touched`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	out := <-done
+	require.NoError(t, out.err)
+	require.True(t, out.saved)
+	require.Equal(t, g.Version+1, k.grants(ann)[0].Version)
 }

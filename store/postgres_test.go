@@ -30,23 +30,17 @@ func schema(tb testing.TB) string {
 	name := fmt.Sprintf("tarry_test_%d_%d", os.Getpid(), schemas.Add(1))
 	admin(tb, `CREATE SCHEMA `+name)
 	tb.Cleanup(func() { admin(tb, `DROP SCHEMA `+name+` CASCADE`) })
-	return with(tb, "search_path", name, "pool_max_conns", "4")
-}
-
-var schemas atomic.Int64
-
-// with sets parameters of the URL.
-func with(tb testing.TB, pairs ...string) string {
-	tb.Helper()
 	u, err := url.Parse(testURL())
 	require.NoError(tb, err)
 	q := u.Query()
-	for i := 0; i < len(pairs); i += 2 {
-		q.Set(pairs[i], pairs[i+1])
-	}
+	q.Set("search_path", name)
+	q.Set("application_name", name)
+	q.Set("pool_max_conns", "4")
 	u.RawQuery = q.Encode()
 	return u.String()
 }
+
+var schemas atomic.Int64
 
 func admin(tb testing.TB, text string) {
 	tb.Helper()
@@ -61,11 +55,17 @@ var administrator = sync.OnceValues(func() (*sql.DB, error) { return sql.Open("p
 // reach opens a schema past the store.
 func reach(tb testing.TB, url string) *sql.DB {
 	tb.Helper()
-	u := strings.ReplaceAll(url, "pool_max_conns=4&", "")
-	db, err := sql.Open("pgx", u)
+	db, err := sql.Open("pgx", strings.ReplaceAll(url, "pool_max_conns=4&", ""))
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
 	return db
+}
+
+// blocked says whether somebody in the schema waits for a lock.
+func blocked(ctx context.Context, db *sql.DB) bool {
+	var n int
+	err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = current_setting('application_name')`).Scan(&n)
+	return err == nil && n > 0
 }
 
 func TestPostgresCannotBeOpened(t *testing.T) {
@@ -163,11 +163,7 @@ func TestPostgresTimeIsOfTheLock(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- s.SetStatus(k.ctx, row, "run-9", "running") }()
-	require.Eventually(t, func() bool {
-		var n int
-		err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pg_backend_pid() <> pid AND query LIKE 'UPDATE sessions SET run = run%'`).Scan(&n)
-		return err == nil && n > 0
-	}, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return blocked(t.Context(), db) }, time.Minute, time.Millisecond)
 	var released int64
 	require.NoError(t, tx.QueryRowContext(t.Context(), `SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`).Scan(&released))
 	require.NoError(t, tx.Commit())
