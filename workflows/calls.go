@@ -96,17 +96,17 @@ func callCallback(ctx workflow.Context, in wire.CallbackInput) (out wire.Callbac
 	return out, err
 }
 
-// Local activities write one event of history each.
-func withLocal(ctx workflow.Context) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+// local runs a local activity: it writes one event of history.
+func local(ctx workflow.Context, activity string, in, out any) error {
+	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: bookkeeping,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
 	})
+	return workflow.ExecuteLocalActivity(ctx, activity, in).Get(ctx, out)
 }
 
 func callSettle(ctx workflow.Context, in wire.SettleInput) (out wire.SettleResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivitySettle, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivitySettle, in, &out)
 	return out, err
 }
 
@@ -124,60 +124,50 @@ func callReturnWithCallbacks(ctx workflow.Context, in wire.ReturnInput) (out wir
 }
 
 func callReturn(ctx workflow.Context, in wire.ReturnInput) (out wire.ReturnResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityReturn, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityReturn, in, &out)
 	return out, err
 }
 
 func callEmit(ctx workflow.Context, in wire.EmitInput) (out wire.EmitResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityEmit, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityEmit, in, &out)
 	return out, err
 }
 
 func callOpen(ctx workflow.Context, in wire.OpenInput) (out wire.OpenResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityOpen, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityOpen, in, &out)
 	return out, err
 }
 
 func callRead(ctx workflow.Context, in wire.ReadInput) (out wire.ReadResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityRead, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityRead, in, &out)
 	return out, err
 }
 
 func callKeep(ctx workflow.Context, in wire.KeepInput) (out wire.KeepResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityKeep, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityKeep, in, &out)
 	return out, err
 }
 
 func callKept(ctx workflow.Context, in wire.KeptInput) (out wire.KeptResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityKept, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityKept, in, &out)
 	return out, err
 }
 
 func callMirror(ctx workflow.Context, in wire.MirrorInput) error {
-	ctx = withLocal(ctx)
-	return workflow.ExecuteLocalActivity(ctx, wire.ActivityMirror, in).Get(ctx, nil)
+	return local(ctx, wire.ActivityMirror, in, nil)
 }
 
 func callFinish(ctx workflow.Context, in wire.FinishInput) (out wire.FinishResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityFinish, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityFinish, in, &out)
 	return out, err
 }
 
 func callRemind(ctx workflow.Context, in wire.RemindInput) error {
-	ctx = withLocal(ctx)
-	return workflow.ExecuteLocalActivity(ctx, wire.ActivityRemind, in).Get(ctx, nil)
+	return local(ctx, wire.ActivityRemind, in, nil)
 }
 
 func callQueued(ctx workflow.Context, in wire.QueuedInput) (out wire.QueuedResult, err error) {
-	ctx = withLocal(ctx)
-	err = workflow.ExecuteLocalActivity(ctx, wire.ActivityQueued, in).Get(ctx, &out)
+	err = local(ctx, wire.ActivityQueued, in, &out)
 	return out, err
 }
 
