@@ -109,19 +109,8 @@ func (a *Activities) Return(ctx context.Context, in wire.ReturnInput) (wire.Retu
 		}
 	}
 	result := a.afterTool(ctx, hooks, tools.Result{Response: said(view, call.ID), SkipSummarization: out.Final})
-	out.Event, err = a.answerAgent(ctx, t, call, in.Heads, a.clean(result, &scrub))
+	out.Event, err = a.conclude(ctx, t, "", call, in.Heads, a.clean(result, &scrub))
 	return out, err
-}
-
-func (a *Activities) answerAgent(ctx context.Context, t *attempt, call session.Call, parents []string, r tools.Result) (string, error) {
-	e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, call.Name, parents, r.Response)
-	e.Actions = session.Actions{StateDelta: r.StateDelta, SkipSummarization: r.SkipSummarization}
-	add := t.append(e)
-	add.Answers = map[string]string{call.ID: e.ID}
-	if _, err := a.Log.Append(ctx, add); err != nil {
-		return "", a.failed(ctx, "answer call of agent", err)
-	}
-	return e.ID, nil
 }
 
 // agentCall is the call of an agent as callbacks see it.
@@ -168,7 +157,7 @@ func (a *Activities) Guard(ctx context.Context, in wire.GuardInput) (wire.GuardR
 		result, found = failure("The agent was not called: a check before it failed."), true
 	}
 	if found {
-		event, err := a.answerAgent(ctx, t, call, []string{call.Event}, a.clean(a.afterTool(ctx, hooks, result), &scrub))
+		event, err := a.conclude(ctx, t, "", call, []string{call.Event}, a.clean(a.afterTool(ctx, hooks, result), &scrub))
 		return wire.GuardResult{Event: event}, err
 	}
 	changed := hooks.changes(nil)

@@ -12,20 +12,25 @@ import (
 
 // answer stores the result as the call's response. From here on the call never runs again.
 func (a *Activities) answer(ctx context.Context, t *attempt, in wire.ToolInput, call session.Call, r tools.Result) (wire.ToolResult, error) {
-	public := publicName(call.Name)
-	e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, public, parents(call), r.Response)
+	event, err := a.conclude(ctx, t, in.Answered, call, parents(call), r)
+	return wire.ToolResult{Event: event, Escalate: r.Escalate, Final: r.SkipSummarization}, err
+}
+
+// conclude stores the response of a call, and that it acts on the answer to a request, if it does.
+func (a *Activities) conclude(ctx context.Context, t *attempt, answered string, call session.Call, parents []string, r tools.Result) (event string, err error) {
+	e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents, r.Response)
 	e.Actions = session.Actions{StateDelta: r.StateDelta, Escalate: r.Escalate, SkipSummarization: r.SkipSummarization}
 	add := t.append(e)
 	add.Answers = map[string]string{call.ID: e.ID}
-	if in.Answered != "" {
-		add.Acted, add.Status = in.Answered, string(wire.StateRunning)
+	if answered != "" {
+		add.Acted, add.Status = answered, string(wire.StateRunning)
 	}
 	records, err := a.Log.Append(ctx, add)
 	if err != nil {
-		return wire.ToolResult{}, a.failed(ctx, "store result", err)
+		return "", a.failed(ctx, "store result", err)
 	}
 	a.views.Add(t.row, records...)
-	return wire.ToolResult{Event: e.ID, Escalate: r.Escalate, Final: r.SkipSummarization}, nil
+	return e.ID, nil
 }
 
 // answered returns the result that an earlier attempt stored.
