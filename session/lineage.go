@@ -52,34 +52,13 @@ type lineage struct {
 
 // grow makes l the view of heads, if all of it belongs to that. Where an event is missing it changes nothing.
 func (l *lineage) grow(byID map[string]*Record, heads []string) (grown bool, missing []string) {
-	var fresh []*Record
-	seen := map[string]bool{}
-	stack := slices.Clone(heads)
-	for len(stack) > 0 {
-		id := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		if l.in[id] {
-			continue
-		}
-		r, ok := byID[id]
-		if !ok {
-			missing = append(missing, id)
-			continue
-		}
-		fresh = append(fresh, r)
-		stack = append(stack, r.Parents...)
-	}
+	fresh, seen, missing := climb(byID, heads, l.in)
 	if len(missing) > 0 {
 		return false, missing
 	}
 	if slices.ContainsFunc(l.heads, func(head string) bool { return !seen[head] }) {
 		return false, nil // something in l leads to none of heads
 	}
-	sortBySeq(fresh)
 	if len(fresh) > 0 && len(l.view) > 0 && fresh[0].Seq < l.view[len(l.view)-1].Seq {
 		l.view = append(slices.Clip(l.view), fresh...) // a copy, since others read it
 		sortBySeq(l.view)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/genai"
@@ -46,11 +47,18 @@ type NewEvent struct {
 	Kind    Kind
 }
 
-// Ancestors picks from records, sorted by Seq, those that are a head or an ancestor of one. ok is false when a parent is
-// not among the records; the missing ids are returned then.
+// Ancestors picks from records, sorted by Seq, those that are a head or an ancestor of one, and returns the ids of parents that
+// are not among the records.
 func Ancestors(byID map[string]*Record, heads []string) (view []*Record, missing []string) {
-	seen := make(map[string]bool, len(byID))
-	stack := append([]string(nil), heads...)
+	view, _, missing = climb(byID, heads, nil)
+	return view, missing
+}
+
+// climb goes from heads to their ancestors, but not through those that are known. It returns what is not known, sorted by Seq,
+// and all that it came by.
+func climb(byID map[string]*Record, heads []string, known map[string]bool) (found []*Record, seen map[string]bool, missing []string) {
+	seen = map[string]bool{}
+	stack := slices.Clone(heads)
 	for len(stack) > 0 {
 		id := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -58,16 +66,19 @@ func Ancestors(byID map[string]*Record, heads []string) (view []*Record, missing
 			continue
 		}
 		seen[id] = true
+		if known[id] {
+			continue
+		}
 		r, ok := byID[id]
 		if !ok {
 			missing = append(missing, id)
 			continue
 		}
-		view = append(view, r)
+		found = append(found, r)
 		stack = append(stack, r.Parents...)
 	}
-	sortBySeq(view)
-	return view, missing
+	sortBySeq(found)
+	return found, seen, missing
 }
 
 // Interrupted answers a call whose run is gone, as event id.

@@ -116,12 +116,10 @@ func (c *conn) open(row session.Session, invocation string, heads []string) ([]s
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.events(row.WorkflowID, nil)
+	seen, err := c.seen(row.WorkflowID, append(tips, heads...))
 	if err != nil {
 		return nil, err
 	}
-	view, _ := session.Ancestors(index(all), append(tips, heads...))
-	seen := index(view)
 	calls = slices.DeleteFunc(calls, func(call session.Call) bool { return seen[call.Event] == nil })
 	for i := range calls {
 		if calls[i].Last, err = c.last(row.WorkflowID, calls[i]); err != nil {
@@ -175,12 +173,10 @@ func (c *conn) join(at *stand, end session.Ending) error {
 	if !at.current || len(missing) == 0 {
 		return nil
 	}
-	all, err := c.events(at.workflowID, nil)
+	seen, err := c.seen(at.workflowID, at.tips)
 	if err != nil {
 		return err
 	}
-	view, _ := session.Ancestors(index(all), at.tips)
-	seen := index(view)
 	for _, id := range missing {
 		if seen[id] == nil {
 			at.tips, at.moved = append(at.tips, id), true

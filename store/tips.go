@@ -34,12 +34,10 @@ func (c *conn) moveTips(at *stand, run string, r *session.Record) error {
 // point is no part of the session any more, or the next invocation would see both. Answers of calls in the view stay,
 // since a call that was answered does not run again.
 func (c *conn) restart(workflowID string, parents []string) ([]string, error) {
-	all, err := c.events(workflowID, nil)
+	seen, err := c.seen(workflowID, parents)
 	if err != nil {
 		return nil, err
 	}
-	view, _ := session.Ancestors(index(all), parents)
-	seen := index(view)
 	type answered struct{ event, answer string }
 	calls, err := collect(c, `SELECT event, answer FROM calls WHERE workflow_id = ? AND answer <> '' ORDER BY seq`, []any{workflowID},
 		func(scan func(...any) error) (a answered, err error) {
@@ -55,6 +53,16 @@ func (c *conn) restart(workflowID string, parents []string) ([]string, error) {
 		}
 	}
 	return tips, nil
+}
+
+// seen is the view of heads, by id.
+func (c *conn) seen(workflowID string, heads []string) (map[string]*session.Record, error) {
+	all, err := c.events(workflowID, nil)
+	if err != nil {
+		return nil, err
+	}
+	view, _ := session.Ancestors(index(all), heads)
+	return index(view), nil
 }
 
 func index(records []*session.Record) map[string]*session.Record {
