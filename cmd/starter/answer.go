@@ -28,11 +28,7 @@ asked for. REQUEST says which, where several wait; starter show names them.`,
 			if err != nil {
 				return err
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			st, err := c.find(cmd.Context(), name, session)
+			c, st, err := a.find(cmd.Context(), name, session)
 			if err != nil {
 				return err
 			}

@@ -20,11 +20,7 @@ func (a *app) approveCommand() *cobra.Command {
 		Short: "Approve a call that waits for it, or reject it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			st, err := c.find(cmd.Context(), name, args[0])
+			c, st, err := a.find(cmd.Context(), name, args[0])
 			if err != nil {
 				return err
 			}

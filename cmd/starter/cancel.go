@@ -15,11 +15,7 @@ func (a *app) cancelCommand() *cobra.Command {
 			"other calls. `starter show SESSION` names the calls that wait, `starter show SESSION --follow --json` all of them.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			st, err := c.find(cmd.Context(), name, args[0])
+			c, st, err := a.find(cmd.Context(), name, args[0])
 			if err != nil {
 				return err
 			}

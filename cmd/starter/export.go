@@ -54,11 +54,7 @@ func (a *app) export(ctx context.Context, o export, session string) error {
 	if o.chain && o.file == "" {
 		return unusable("--chain writes several files: name the last with -o FILE")
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	st, err := c.find(ctx, o.app, session)
+	c, st, err := a.find(ctx, o.app, session)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,16 @@ import (
 	"strings"
 )
 
+// find reaches for the server, and for a session there; see [client.find].
+func (a *app) find(ctx context.Context, name, session string) (*client, *statusInfo, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := c.find(ctx, name, session)
+	return c, st, err
+}
+
 // find returns the run of a session id, which is looked up over the user's apps unless the app is named.
 func (c *client) find(ctx context.Context, app, session string) (*statusInfo, error) {
 	if app != "" {

@@ -80,11 +80,7 @@ func (a *app) replayed(ctx context.Context, app, arg string) (replay.Summary, er
 		result, err := replay.Replayer{}.Reader(ctx, f)
 		return replay.Summary{{Name: arg, Result: result, Err: err}}, nil
 	}
-	c, err := a.client()
-	if err != nil {
-		return nil, err
-	}
-	st, err := c.find(ctx, app, arg)
+	c, st, err := a.find(ctx, app, arg)
 	if err != nil {
 		return nil, err
 	}

@@ -17,11 +17,7 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Show where a run stands",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			st, err := c.find(cmd.Context(), name, args[0])
+			c, st, err := a.find(cmd.Context(), name, args[0])
 			if err != nil {
 				return err
 			}
