@@ -17,13 +17,13 @@ type grantBody struct {
 	Client   auth.Client   `json:"client"`
 }
 
-const grantColumns = `id, version, scopes, access, refresh, client_secret, body, expires, life, created, updated`
+const grantColumns = `id, version, scopes, access, refresh, client_secret, id_token, subject, label, body, expires, life, created, updated`
 
 func scanGrant(scan func(...any) error) (oauth.Grant, error) {
 	var g oauth.Grant
 	var scopes, body string
 	var expires, life, created, updated int64
-	if err := scan(&g.ID, &g.Version, &scopes, &g.Access, &g.Refresh, &g.ClientSecret, &body, &expires, &life, &created, &updated); err != nil {
+	if err := scan(&g.ID, &g.Version, &scopes, &g.Access, &g.Refresh, &g.ClientSecret, &g.IDToken, &g.Account.Subject, &g.Account.Label, &body, &expires, &life, &created, &updated); err != nil {
 		return g, err
 	}
 	var b grantBody
@@ -109,9 +109,10 @@ func (c *conn) saveGrant(slot auth.Slot, g oauth.Grant) error {
 	if _, err := c.exec(`DELETE FROM grants WHERE slot = ?`, id); err != nil {
 		return err
 	}
-	_, err = c.exec(`INSERT INTO grants (id, slot, app, usr, domain, issuer, resource, client, version, scopes, access, refresh, client_secret, body, expires, life, lease, created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
-		g.ID, id, slot.Owner.App, slot.Owner.User, slot.Domain, slot.Issuer, slot.Resource, slot.Client, g.Version, scopes, g.Access, g.Refresh, g.ClientSecret, body, micros(g.Expires), g.Life.Microseconds(), c.now, c.now)
+	_, err = c.exec(`INSERT INTO grants (id, slot, app, usr, domain, issuer, resource, client, version, scopes, access, refresh, client_secret, id_token, subject, label, body, expires, life, lease, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
+		g.ID, id, slot.Owner.App, slot.Owner.User, slot.Domain, slot.Issuer, slot.Resource, slot.Client, g.Version, scopes, g.Access, g.Refresh, g.ClientSecret,
+		g.IDToken, g.Account.Subject, g.Account.Label, body, micros(g.Expires), g.Life.Microseconds(), c.now, c.now)
 	return err
 }
 
@@ -164,8 +165,8 @@ func (s *Store) SaveRefresh(ctx context.Context, version int64, g oauth.Grant) (
 			return err
 		}
 		slot := g.Slot.ID()
-		n, err := c.exec(`UPDATE grants SET version = ?, scopes = ?, access = ?, refresh = ?, expires = ?, life = ?, lease = 0, updated = ? WHERE id = ? AND slot = ? AND version = ?`,
-			version+1, scopes, g.Access, g.Refresh, micros(g.Expires), g.Life.Microseconds(), c.now, g.ID, slot, version)
+		n, err := c.exec(`UPDATE grants SET version = ?, scopes = ?, access = ?, refresh = ?, id_token = ?, expires = ?, life = ?, lease = 0, updated = ? WHERE id = ? AND slot = ? AND version = ?`,
+			version+1, scopes, g.Access, g.Refresh, g.IDToken, micros(g.Expires), g.Life.Microseconds(), c.now, g.ID, slot, version)
 		if err != nil || n == 0 {
 			return err
 		}

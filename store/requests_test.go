@@ -637,6 +637,29 @@ func grantCases() []testCase {
 			require.Equal(k, k.clock.now().Add(time.Hour), now.Expires)
 			require.Equal(k, g.Client, now.Client)
 		}},
+		{"grants/the account stays over refreshes, a login may bring another", func(k *kit) {
+			row, request := k.waiting(ann, "s", "read")
+			g := grant("read")
+			g.IDToken, g.Account = []byte("sealed id"), oauth.Account{Subject: "sub-1", Label: "ann@example.com"}
+			_, err := k.s.Commit(k.ctx, k.exchanging(request), g)
+			require.NoError(k, err)
+			stored := k.grants(ann)[0]
+			require.Equal(k, g.Account, stored.Account)
+			require.Equal(k, "sealed id", string(stored.IDToken))
+
+			stored.IDToken, stored.Account = []byte("sealed id 2"), oauth.Account{Subject: "sub-2", Label: "eve@example.com"}
+			saved, err := k.s.SaveRefresh(k.ctx, stored.Version, stored)
+			require.NoError(k, err)
+			require.True(k, saved)
+			stored = k.grants(ann)[0]
+			require.Equal(k, g.Account, stored.Account)
+			require.Equal(k, "sealed id 2", string(stored.IDToken))
+
+			k.ask(row, "", "again", need(ann, "read", "write"))
+			k.login("again", "read", "write")
+			require.Zero(k, k.grants(ann)[0].Account)
+			require.Empty(k, k.grants(ann)[0].IDToken)
+		}},
 		{"grants/one holder of a lease", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
 			k.login(request, "read")

@@ -144,6 +144,10 @@ type Grant struct {
 	Scopes  []string
 	Access  []byte // encrypted
 	Refresh []byte // encrypted; empty when there is none
+	IDToken []byte // encrypted; verified before it was stored; empty when there is none
+	// Account is whose account at the provider this is, from a verified ID token; the zero value when there was none. A
+	// refresh does not change it.
+	Account Account
 	// Expires is zero when unknown. It is by the clock of the process that got the tokens, and bound to them; what decides
 	// is Life.
 	Expires time.Time
@@ -156,6 +160,14 @@ type Grant struct {
 	ClientSecret []byte
 	Created      time.Time
 	Updated      time.Time
+}
+
+// Account is an account at a provider, in its words.
+type Account struct {
+	// Subject is the sub claim: what stays the same about the account, within its issuer (OpenID Connect Core section 2).
+	Subject string
+	// Label is for people: the email address if there is one, else empty. It may change, and is no proof of anything.
+	Label string
 }
 
 // GrantQuery selects grants of one owner. Empty Issuer and empty Client match any.
