@@ -26,9 +26,9 @@ type Config struct {
 	Client client.Client
 	// TaskQueue defaults to "tarry".
 	TaskQueue string
-	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL, the same as the server's. It may hold a password: it is
-	// never logged.
-	DatabaseURL string
+	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL, the same as the server's. It may hold a password, so
+	// that it is a secret: auth.NewSecret(".tarry/tarry.db").
+	DatabaseURL auth.Secret
 	// DataDir holds the keyset, the same as the server's.
 	DataDir string
 	// AgentsDir is a folder of agent folders; empty means only agents from Go.
@@ -90,7 +90,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 	e := env{lookup: lookup}
 	c := Config{
 		TaskQueue:         e.text("TARRY_TASK_QUEUE", "tarry"),
-		DatabaseURL:       e.text("TARRY_DATABASE_URL", ".tarry/tarry.db"),
+		DatabaseURL:       auth.NewSecret(e.text("TARRY_DATABASE_URL", ".tarry/tarry.db")),
 		DataDir:           e.text("TARRY_DATA_DIR", ".tarry"),
 		AgentsDir:         e.text("TARRY_AGENTS_DIR", ""),
 		SecretsDir:        e.text("TARRY_SECRETS_DIR", ""),

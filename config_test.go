@@ -11,6 +11,7 @@ import (
 
 	"tarry"
 	"tarry/agent"
+	"tarry/auth"
 )
 
 func lookup(vars map[string]string) func(string) (string, bool) {
@@ -33,7 +34,7 @@ func TestConfigFromEnv(t *testing.T) {
 	require.Equal(t, "key", c.GeminiKey.Reveal())
 	require.Equal(t, "tarry.example.com", c.PublicURL.Host)
 	require.Equal(t, "tarry", c.TaskQueue, "an empty variable is an unset one")
-	require.Equal(t, ".tarry/tarry.db", c.DatabaseURL)
+	require.Equal(t, ".tarry/tarry.db", c.DatabaseURL.Reveal())
 	require.Equal(t, []string{"PATH=/bin", "HOME=/home/x"}, c.StdioEnv)
 }
 
@@ -78,7 +79,7 @@ func TestNewWorkerChecksTheApplication(t *testing.T) {
 			dir := t.TempDir()
 			_, err := tarry.NewWorker(t.Context(), tarry.App{Agents: tc.agents}, tarry.Config{
 				Client: temporal, Log: slog.New(slog.DiscardHandler), PublicURL: &url.URL{Scheme: "http", Host: "127.0.0.1:8080"},
-				DataDir: dir, DatabaseURL: filepath.Join(dir, "tarry.db"),
+				DataDir: dir, DatabaseURL: auth.NewSecret(filepath.Join(dir, "tarry.db")),
 			})
 			require.ErrorContains(t, err, tc.want)
 			require.NoFileExists(t, filepath.Join(dir, "tarry.db"))

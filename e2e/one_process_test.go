@@ -84,7 +84,7 @@ func newOneProcess(t *testing.T) *oneProcess {
 	require.NoError(t, err)
 	quiet := slog.New(slog.DiscardHandler)
 	p.parts, err = wiring.Open(t.Context(), wiring.Config{
-		DatabaseURL: p.database, DataDir: dir, LookupEnv: os.LookupEnv, PublicURL: public, Dev: true, Log: quiet,
+		DatabaseURL: auth.NewSecret(p.database), DataDir: dir, LookupEnv: os.LookupEnv, PublicURL: public, Dev: true, Log: quiet,
 		Wake: func() { p.outbox.Wake() },
 	})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"tarry/auth"
 	"tarry/engine"
 	"tarry/internal/wiring"
 	"tarry/server"
@@ -26,7 +27,7 @@ func TestClientMetadataIsServedToAnybody(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	log := slog.New(slog.DiscardHandler)
-	parts, err := wiring.Open(t.Context(), wiring.Config{DatabaseURL: filepath.Join(dir, "db"), DataDir: dir, PublicURL: public, Log: log})
+	parts, err := wiring.Open(t.Context(), wiring.Config{DatabaseURL: auth.NewSecret(filepath.Join(dir, "db")), DataDir: dir, PublicURL: public, Log: log})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, parts.Close()) })
 	temporal, err := client.NewLazyClient(client.Options{})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tarry/auth"
 	"tarry/auth/discovery"
 	"tarry/auth/inputs"
 	"tarry/auth/oauth"
@@ -22,8 +23,8 @@ import (
 
 // Config is what worker and server have in common.
 type Config struct {
-	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL. It may hold a password: it is never logged.
-	DatabaseURL string
+	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL. It may hold a password.
+	DatabaseURL auth.Secret
 	// DataDir holds the keyset.
 	DataDir string
 	// SecretsDir is where ${file:…} references lie; empty means there are none.
@@ -64,7 +65,7 @@ func Open(ctx context.Context, c Config) (*Parts, error) {
 	if err := makeDataDir(c.DataDir); err != nil {
 		return nil, fmt.Errorf("create data folder: %w", err)
 	}
-	s, err := store.Open(ctx, c.DatabaseURL)
+	s, err := store.Open(ctx, c.DatabaseURL.Reveal())
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
