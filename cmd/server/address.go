@@ -5,7 +5,12 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+
+	"tarry/internal/process"
 )
+
+// address is where the server listens.
+func address(e process.Environment) string { return e.Get("TARRY_HTTP_ADDR", "127.0.0.1:8080") }
 
 // onLoopback refuses what sign-in mode none cannot protect.
 func onLoopback(addr string, public *url.URL) error {

@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	os.Exit(process.Program{Name: "server", Usage: usage, Run: serve}.Main())
+	os.Exit(process.Program{Name: "server", Usage: usage, Run: serve, Addr: address}.Main())
 }

@@ -22,7 +22,7 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	addr := e.Get("TARRY_HTTP_ADDR", "127.0.0.1:8080")
+	addr := address(e)
 	if err := onLoopback(addr, c.PublicURL); err != nil {
 		return err
 	}

@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	os.Exit(process.Program{Name: "worker", Usage: usage, Run: work}.Main())
+	os.Exit(process.Program{Name: "worker", Usage: usage, Run: work, Addr: address}.Main())
 }

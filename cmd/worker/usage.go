@@ -13,5 +13,5 @@ func usage() string {
 	vars["GEMINI_BASE_URL"] = "address of the Gemini API, if it is another"
 	vars["OPENAI_API_KEY"] = "key of openai/… models"
 	vars["OPENAI_BASE_URL"] = "address of a server that speaks Chat Completions"
-	return process.Usage("Usage: worker\n\nRuns workflows and activities.", vars)
+	return process.Usage("Usage: worker [health]\n\nRuns workflows and activities; health asks the one that runs whether it is ready.", vars)
 }

@@ -16,6 +16,9 @@ import (
 	"tarry/internal/process"
 )
 
+// address is the admin listener's.
+func address(e process.Environment) string { return e.Get("TARRY_ADMIN_ADDR", "127.0.0.1:8081") }
+
 func work(ctx context.Context, e process.Environment) (err error) {
 	c, err := tarry.ConfigFromEnv(e.Lookup)
 	if err != nil {
@@ -51,7 +54,7 @@ func work(ctx context.Context, e process.Environment) (err error) {
 	for _, d := range w.Definitions() {
 		e.Log.InfoContext(ctx, "agent published", "app", d.App)
 	}
-	if err := process.Serve(ctx, e.Get("TARRY_ADMIN_ADDR", "127.0.0.1:8081"), admin(w, counted), e.Stdout, e.Log); err != nil {
+	if err := process.Serve(ctx, address(e), admin(w, counted), e.Stdout, e.Log); err != nil {
 		return fmt.Errorf("admin address: %w", err)
 	}
 	return nil
