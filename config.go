@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 
@@ -67,30 +68,31 @@ type Config struct {
 // Variables lists the environment variables of a worker with what they mean, for help texts and documentation.
 func Variables() map[string]string {
 	return map[string]string{
-		"TARRY_TASK_QUEUE":          "Temporal task queue (default tarry)",
-		"TARRY_DATABASE_URL":        "file path, sqlite:// URL or postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full (default .tarry/tarry.db)",
-		"TARRY_DATA_DIR":            "folder of the keyset (default .tarry)",
-		"TARRY_AGENTS_DIR":          "folder of agent folders",
-		"TARRY_SECRETS_DIR":         "folder of ${file:…} secrets",
-		"TARRY_PUBLIC_URL":          "where browsers reach the server (default http://127.0.0.1:8080)",
-		"TARRY_CLIENT_METADATA_URL": "https address of the OAuth client metadata document, or none; if unset, /oauth/client-metadata.json below an https TARRY_PUBLIC_URL",
-		"TARRY_VARS":                "values of ${var:NAME} in agent files: NAME=VALUE,NAME=VALUE",
-		"TARRY_DEV":                 "true: loopback providers and servers, short timeouts",
-		"TARRY_ALLOW_STDIO":         "true: MCP servers may be started as processes",
-		"TARRY_STDIO_ENV":           "names of variables that such processes inherit, separated by commas (default PATH,HOME,TMPDIR)",
-		"TARRY_ALLOW_CIDRS":         "private address ranges that may be reached, separated by commas",
-		"TARRY_SCRIPTS_DIR":         "folder of scripts for scripted/… models",
-		"TARRY_SCRIPT_JOURNAL":      "file to which calls of scripted models are written",
+		"TARRY_TASK_QUEUE":             "Temporal task queue (default tarry)",
+		"TARRY_DATABASE_URL":           "file path, sqlite:// URL or postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full (default .tarry/tarry.db)",
+		"TARRY_DATABASE_PASSWORD_FILE": "file with the password of a postgres:// URL that has none",
+		"TARRY_DATA_DIR":               "folder of the keyset (default .tarry)",
+		"TARRY_AGENTS_DIR":             "folder of agent folders",
+		"TARRY_SECRETS_DIR":            "folder of ${file:…} secrets",
+		"TARRY_PUBLIC_URL":             "where browsers reach the server (default http://127.0.0.1:8080)",
+		"TARRY_CLIENT_METADATA_URL":    "https address of the OAuth client metadata document, or none; if unset, /oauth/client-metadata.json below an https TARRY_PUBLIC_URL",
+		"TARRY_VARS":                   "values of ${var:NAME} in agent files: NAME=VALUE,NAME=VALUE",
+		"TARRY_DEV":                    "true: loopback providers and servers, short timeouts",
+		"TARRY_ALLOW_STDIO":            "true: MCP servers may be started as processes",
+		"TARRY_STDIO_ENV":              "names of variables that such processes inherit, separated by commas (default PATH,HOME,TMPDIR)",
+		"TARRY_ALLOW_CIDRS":            "private address ranges that may be reached, separated by commas",
+		"TARRY_SCRIPTS_DIR":            "folder of scripts for scripted/… models",
+		"TARRY_SCRIPT_JOURNAL":         "file to which calls of scripted models are written",
 	}
 }
 
 // ConfigFromEnv reads the variables that [Variables] lists, and the model keys GEMINI_API_KEY (or GOOGLE_API_KEY),
-// OPENAI_API_KEY and OPENAI_BASE_URL. It reports every problem, joined.
+// OPENAI_API_KEY and OPENAI_BASE_URL. It reads the file that TARRY_DATABASE_PASSWORD_FILE names. It reports every problem, joined.
 func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 	e := env{lookup: lookup}
 	c := Config{
 		TaskQueue:         e.text("TARRY_TASK_QUEUE", "tarry"),
-		DatabaseURL:       auth.NewSecret(e.text("TARRY_DATABASE_URL", ".tarry/tarry.db")),
+		DatabaseURL:       auth.NewSecret(e.database()),
 		DataDir:           e.text("TARRY_DATA_DIR", ".tarry"),
 		AgentsDir:         e.text("TARRY_AGENTS_DIR", ""),
 		SecretsDir:        e.text("TARRY_SECRETS_DIR", ""),
@@ -133,6 +135,35 @@ func (e *env) text(name, fallback string) string {
 		return v
 	}
 	return fallback
+}
+
+// database puts the password from a file into the URL.
+func (e *env) database() string {
+	address, file := e.text("TARRY_DATABASE_URL", ".tarry/tarry.db"), e.text("TARRY_DATABASE_PASSWORD_FILE", "")
+	if file == "" {
+		return address
+	}
+	problem := func(text string) string {
+		e.errs = append(e.errs, errors.New("TARRY_DATABASE_PASSWORD_FILE: "+text))
+		return ""
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.User.Username() == "" {
+		return problem("is for a TARRY_DATABASE_URL such as postgres://USER@HOST/DATABASE")
+	}
+	if _, twice := u.User.Password(); twice {
+		return problem("TARRY_DATABASE_URL has a password already; leave one of them out")
+	}
+	password, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	if err != nil {
+		return problem(fmt.Sprintf("%s cannot be read: %v", file, errors.Unwrap(err)))
+	}
+	text := strings.TrimRight(string(password), "\r\n")
+	if text == "" {
+		return problem(file + " is empty")
+	}
+	u.User = url.UserPassword(u.User.Username(), text)
+	return u.String()
 }
 
 func (e *env) flag(name string) bool {
