@@ -8,6 +8,6 @@
 // Every secret that it issues carries a mark, and it keeps a list of them, so that a test can look for them where no
 // secret may be.
 //
-// It must not be reachable beyond loopback, keeps everything in memory, and knows nothing of Tarry: only the demo
-// command and tests call it.
+// Its own listeners are on loopback only; who mounts its handlers elsewhere, as `starter demo-services` may, says where it is
+// reached. It keeps everything in memory and knows nothing of Tarry: only the demo commands and tests call it.
 package demo

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// services starts the command and returns what it prints once it serves.
+func services(t *testing.T, args ...string) map[string]string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	var stderr bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		status := run(ctx, append([]string{"demo-services", "--json", "--provider-addr", "127.0.0.1:0", "--mcp-addr", "127.0.0.1:0"}, args...), func(string) string { return "" }, in, &stderr)
+		_ = in.Close() // what ended prints no more
+		done <- status
+	}()
+	t.Cleanup(func() {
+		stop()
+		require.Equal(t, exitDone, <-done, "it ends when it is told to")
+	})
+	said := map[string]string{}
+	require.NoError(t, json.NewDecoder(out).Decode(&said), &stderr)
+	return said
+}
+
+func TestDemoServices(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("of the client\n"), 0o600))
+	said := services(t, "--client", "tarry", "--client-secret-file", secret, "--redirect-uri", "http://localhost:8080/callback")
+	require.True(t, strings.HasSuffix(said["mcp"], "/mcp"))
+
+	status, _, stderr := starter(t.Context(), nil, "health", said["issuer"]+"/.well-known/oauth-authorization-server")
+	require.Equal(t, exitDone, status, stderr)
+	status, _, stderr = starter(t.Context(), nil, "health", said["mcp"])
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "401")
+
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+		var document struct{ Issuer string }
+		get(t, said["issuer"]+path, &document)
+		require.Equal(t, said["issuer"], document.Issuer)
+	}
+}
+
+// What is reached under another name says so in its documents.
+func TestDemoServicesUnderOtherNames(t *testing.T) {
+	t.Parallel()
+	addr := freeAddress(t)
+	said := services(t, "--provider-addr", addr, "--provider-url", "http://id.localhost:8090/", "--mcp-url", "https://mcp.example.com")
+	require.Equal(t, map[string]string{"issuer": "http://id.localhost:8090", "mcp": "https://mcp.example.com/mcp"}, said)
+	var document map[string]any
+	get(t, "http://"+addr+"/.well-known/oauth-authorization-server", &document)
+	require.Equal(t, "http://id.localhost:8090", document["issuer"])
+	require.Equal(t, "http://id.localhost:8090/token", document["token_endpoint"])
+}
+
+func get(t *testing.T, address string, out any) {
+	t.Helper()
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode, address)
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(out))
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	p, err := listenOn(t.Context(), "x", "127.0.0.1:0", "")
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	return p.Addr().String()
+}
+
+func TestDemoServicesRefuses(t *testing.T) {
+	t.Parallel()
+	taken, err := listenOn(t.Context(), "x", "127.0.0.1:0", "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, taken.Close()) })
+	for want, args := range map[string][]string{
+		"--provider-addr: listen":               {"--provider-addr", taken.Addr().String()},
+		"--mcp-url \"mcp\" is not a URL":        {"--mcp-url", "mcp"},
+		"--provider-url \"http://id/x\" is not": {"--provider-url", "http://id/x"},
+		"name it with --client":                 {"--redirect-uri", "http://localhost/callback"},
+		"has no redirect URI":                   {"--client", "tarry"},
+		"--client-secret-file: open":            {"--client", "tarry", "--redirect-uri", "http://localhost/callback", "--client-secret-file", "/none"},
+	} {
+		status, _, stderr := starter(t.Context(), nil, append([]string{"demo-services", "--provider-addr", "127.0.0.1:0", "--mcp-addr", "127.0.0.1:0"}, args...)...)
+		require.Equal(t, exitUnusable, status, stderr)
+		require.Contains(t, stderr, want)
+	}
+}
