@@ -10,6 +10,7 @@ import (
 	"tarry/agent"
 	"tarry/auth/oauth"
 	"tarry/outbox"
+	"tarry/server/accounts"
 	"tarry/server/adk"
 	"tarry/server/connect"
 	"tarry/server/runs"
@@ -39,6 +40,7 @@ func New(c Config) (*Server, error) {
 	pages.Mount(mux, c.SignIn.Require(signin.Forms))
 	s.adk().Mount(api)
 	s.runs().Mount(api)
+	(&accounts.Handler{Log: c.Parts.Store, Logger: c.Log}).Mount(api)
 	if c.Metrics != nil {
 		api.Handle("GET /metrics", c.Metrics)
 	}

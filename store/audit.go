@@ -2,21 +2,18 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"tarry/agent"
+	"tarry/auth"
 )
-
-// Audit is one row of the audit table. Detail holds names and reasons from our own vocabulary, never a secret and nothing
-// that a provider or client wrote.
-type Audit struct {
-	At      time.Time
-	Owner   agent.Owner
-	Session string
-	Request string
-	Action  string
-	Detail  string
-}
 
 // Actions of the audit table.
 const (
@@ -35,20 +32,146 @@ const (
 	auditDropped   = "dropped"
 )
 
-// audit writes a row in the transaction of the change that it tells of.
+// audit writes a row in the transaction of the change that it tells of. detail holds names and reasons from our own
+// vocabulary, never a secret and nothing that a provider or client wrote.
 func (c *conn) audit(owner agent.Owner, session, request, action, detail string) error {
-	_, err := c.exec(`INSERT INTO audit (at, app, usr, session, request, action, detail) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		c.now, owner.App, owner.User, session, request, action, detail)
+	actor := auth.Actor(c.ctx)
+	_, err := c.exec(`INSERT INTO audit (at, app, usr, session, request, action, detail, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.now, owner.App, owner.User, session, request, action, detail, sql.NullString{String: clean(actor), Valid: actor != ""})
 	return err
 }
 
+const auditColumns = `seq, at, app, usr, session, request, action, detail, actor`
+
+func scanAudit(scan func(...any) error) (a auditRow, err error) {
+	var when int64
+	var actor sql.NullString
+	err = scan(&a.seq, &when, &a.Owner.App, &a.Owner.User, &a.Session, &a.Request, &a.Action, &a.Detail, &actor)
+	a.At, a.Actor = at(when), actor.String
+	return a, err
+}
+
+type auditRow struct {
+	auth.AuditRow
+	seq int64
+}
+
 // AuditLog lists an owner's rows, newest first.
-func (s *Store) AuditLog(ctx context.Context, owner agent.Owner, limit int) ([]Audit, error) {
-	return collect(s.read(ctx), `SELECT at, app, usr, session, request, action, detail FROM audit WHERE app = ? AND usr = ? ORDER BY seq DESC LIMIT ?`,
-		[]any{owner.App, owner.User, limit}, func(scan func(...any) error) (a Audit, err error) {
-			var when int64
-			err = scan(&when, &a.Owner.App, &a.Owner.User, &a.Session, &a.Request, &a.Action, &a.Detail)
-			a.At = at(when)
-			return a, err
-		})
+func (s *Store) AuditLog(ctx context.Context, owner agent.Owner, limit int) ([]auth.AuditRow, error) {
+	rows, err := collect(s.read(ctx), `SELECT `+auditColumns+` FROM audit WHERE app = ? AND usr = ? ORDER BY seq DESC LIMIT ?`,
+		[]any{owner.App, owner.User, limit}, scanAudit)
+	return plainRows(rows, nil), err
+}
+
+// Audit reads on from a cursor, oldest first, in an order that never changes and leaves nothing out: a row appears only when
+// every row before it is there. It looks at no more than limit rows of those that q selects, and returns the ones among them
+// that access allows; the page tells whether there are more.
+func (s *Store) Audit(ctx context.Context, q auth.AuditQuery, access auth.Access, limit int) (auth.AuditPage, error) {
+	after, err := auditCursor(q.After)
+	if err != nil {
+		return auth.AuditPage{}, err
+	}
+	last, err := s.d.settled(ctx, s.read(ctx))
+	if err != nil {
+		return auth.AuditPage{}, fmt.Errorf("read audit log: %w", err)
+	}
+	where, args := []string{`seq > ? AND seq <= ?`}, []any{after, last}
+	for _, filter := range []struct {
+		column string
+		value  any
+		set    bool
+	}{
+		{`app = ?`, q.App, q.App != ""},
+		{`usr = ?`, q.User, q.User != ""},
+		{`action = ?`, q.Action, q.Action != ""},
+		{`at >= ?`, micros(q.Since), !q.Since.IsZero()},
+		{`at < ?`, micros(q.Until), !q.Until.IsZero()},
+	} {
+		if filter.set {
+			where, args = append(where, filter.column), append(args, filter.value)
+		}
+	}
+	rows, err := collect(s.read(ctx), `SELECT `+auditColumns+` FROM audit WHERE `+strings.Join(where, ` AND `)+` ORDER BY seq LIMIT ?`,
+		append(args, limit), scanAudit)
+	if err != nil {
+		return auth.AuditPage{}, err
+	}
+	if len(rows) > 0 {
+		after = rows[len(rows)-1].seq
+	}
+	return auth.AuditPage{Rows: plainRows(rows, access), Next: cursorOf(after), More: len(rows) == limit}, nil
+}
+
+func plainRows(rows []auditRow, access auth.Access) []auth.AuditRow {
+	out := []auth.AuditRow{}
+	for _, r := range rows {
+		if access == nil || access(r.Owner) {
+			out = append(out, r.AuditRow)
+		}
+	}
+	return out
+}
+
+// Cursors have a form of their own, so that nobody comes to rely on what they are made of.
+func cursorOf(seq int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("a" + strconv.FormatInt(seq, 36)))
+}
+
+func auditCursor(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	digits, ours := strings.CutPrefix(string(raw), "a")
+	seq, parseErr := strconv.ParseInt(digits, 36, 64)
+	if err != nil || !ours || parseErr != nil || seq < 0 {
+		return 0, auth.ErrCursor
+	}
+	return seq, nil
+}
+
+// everything is settled where writers take turns: rows appear in the order of their numbers.
+func everything(context.Context, *conn) (int64, error) { return 1<<63 - 1, nil }
+
+// settledPoll is how often the end of a transaction is looked for, settledPatience for how long; idleTimeout ends those that
+// have been forgotten.
+const (
+	settledPoll     = 10 * time.Millisecond
+	settledPatience = 20 * time.Second
+)
+
+var errUnsettled = errors.New("a transaction that writes audit rows does not end")
+
+// writers are the transactions that have written audit rows, or are about to, and have not ended.
+const writers = `SELECT DISTINCT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND relation = 'audit'::regclass AND mode = 'RowExclusiveLock' AND granted`
+
+// settled waits, in PostgreSQL, for the transactions that may hold a number below the newest one: rows get their numbers when
+// they are written and appear when their transaction ends. Nobody waits for the reader.
+func settled(ctx context.Context, c *conn) (last int64, err error) {
+	if err := c.get(`SELECT COALESCE(MAX(seq), 0) FROM audit`, nil, []any{&last}); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, settledPatience)
+	defer cancel()
+	var open []string
+	for first := true; ; first = false {
+		found, err := collect(c, writers, nil, func(scan func(...any) error) (id string, err error) { return id, scan(&id) })
+		if err != nil {
+			return 0, err
+		}
+		if first {
+			open = found
+		}
+		open = slices.DeleteFunc(open, func(id string) bool { return !slices.Contains(found, id) })
+		if len(open) == 0 {
+			return last, nil
+		}
+		wait := time.NewTimer(settledPoll)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return 0, errors.Join(errUnsettled, ctx.Err())
+		case <-wait.C:
+		}
+	}
 }

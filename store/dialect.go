@@ -29,6 +29,8 @@ type dialect struct {
 	// clock is an expression of the database's time in microseconds since 1970. It is 0 where the machine's clock is the one
 	// that all processes share.
 	clock string
+	// settled returns the number of an audit row up to which no row can appear any more.
+	settled func(context.Context, *conn) (int64, error)
 	// migrating is held by whoever migrates; nil where the database sees to that.
 	migrating lock.SessionLocker
 }

@@ -16,6 +16,7 @@ type flowBody struct {
 	RedirectURI string        `json:"redirect_uri"`
 	Scopes      []string      `json:"scopes"`
 	Resource    string        `json:"resource"`
+	Actor       string        `json:"actor,omitempty"`
 }
 
 const flowColumns = `state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed`
@@ -32,7 +33,7 @@ func scanFlow(scan func(...any) error) (oauth.Flow, error) {
 	if err := decode(body, &b); err != nil {
 		return f, err
 	}
-	f.Provider, f.Client, f.RedirectURI, f.Scopes, f.Resource = b.Provider, b.Client, b.RedirectURI, b.Scopes, b.Resource
+	f.Provider, f.Client, f.RedirectURI, f.Scopes, f.Resource, f.Actor = b.Provider, b.Client, b.RedirectURI, b.Scopes, b.Resource, b.Actor
 	f.Created, f.Expires, f.Lease = at(created), at(expires), at(lease)
 	return f, nil
 }
@@ -54,7 +55,7 @@ func (c *conn) flow(stateHash string) (oauth.Flow, error) {
 
 // BeginFlow implements [oauth.Store].
 func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
-	body, err := encode(flowBody{f.Provider, f.Client, f.RedirectURI, f.Scopes, f.Resource})
+	body, err := encode(flowBody{f.Provider, f.Client, f.RedirectURI, f.Scopes, f.Resource, auth.Actor(ctx)})
 	if err != nil {
 		return err
 	}

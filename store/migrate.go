@@ -1,14 +1,15 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"testing/fstest"
+	"text/template"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -51,7 +52,8 @@ func (s *Store) migrate(ctx context.Context, db *sql.DB) error {
 	return fmt.Errorf("migrate: %w", err)
 }
 
-// migrations renders the one SQL text for the dialect.
+// migrations renders the one SQL text for the dialect. What the text writes out for each is in {{if postgres}}: bodies of
+// triggers, of which no two databases have the same.
 func (s *Store) migrations() (fs.FS, error) {
 	out := fstest.MapFS{}
 	entries, err := migrationFiles.ReadDir("migrations")
@@ -63,8 +65,26 @@ func (s *Store) migrations() (fs.FS, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %w", err)
 		}
-		text := strings.ReplaceAll(string(body), "{{serial}}", s.d.serial)
-		out[e.Name()] = &fstest.MapFile{Data: []byte(text)}
+		text, err := s.d.render(string(body))
+		if err != nil {
+			return nil, fmt.Errorf("render migration %s: %w", e.Name(), err)
+		}
+		out[e.Name()] = &fstest.MapFile{Data: text}
 	}
 	return out, nil
+}
+
+func (d dialect) render(text string) ([]byte, error) {
+	parsed, err := template.New("").Funcs(template.FuncMap{
+		"serial":   func() string { return d.serial },
+		"postgres": func() bool { return d.name == "postgres" },
+	}).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	var out bytes.Buffer
+	if err := parsed.Execute(&out, nil); err != nil {
+		return nil, fmt.Errorf("execute: %w", err)
+	}
+	return out.Bytes(), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/session"
+	"tarry/store"
 )
 
 // Down is for developers; it must leave nothing, so that up works again.
@@ -37,7 +38,7 @@ func TestMigrationsDownAndUp(t *testing.T) {
 	before := tables()
 	require.Contains(t, before, "outbox")
 
-	down(t, db)
+	down(t, db, "sqlite3")
 	require.Empty(t, tables())
 
 	again := open(t, path)
@@ -47,14 +48,16 @@ func TestMigrationsDownAndUp(t *testing.T) {
 }
 
 // down undoes every migration.
-func down(t *testing.T, db *sql.DB) {
+func down(t *testing.T, db *sql.DB, dialect string) {
 	t.Helper()
 	files, err := filepath.Glob("migrations/*.sql")
 	require.NoError(t, err)
 	for i := len(files) - 1; i >= 0; i-- {
 		body, err := os.ReadFile(files[i])
 		require.NoError(t, err)
-		_, down, found := strings.Cut(string(body), "-- +goose Down")
+		text, err := store.Migration(dialect, string(body))
+		require.NoError(t, err)
+		_, down, found := strings.Cut(text, "-- +goose Down")
 		require.True(t, found, files[i])
 		_, err = db.ExecContext(t.Context(), down)
 		require.NoError(t, err)

@@ -40,6 +40,7 @@ func postgres() dialect {
 			c := code(err)
 			return c == codeSerialization || c == codeDeadlock
 		},
+		settled:   settled,
 		migrating: advisory{},
 	}
 }

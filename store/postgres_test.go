@@ -192,7 +192,7 @@ func TestPostgresMigrationsDownAndUp(t *testing.T) {
 	}
 	before := tables()
 	require.Contains(t, before, "outbox")
-	down(t, db)
+	down(t, db, "postgres")
 	require.Empty(t, tables())
 	open(t, url)
 	require.Equal(t, before, tables())

@@ -24,7 +24,8 @@ func sqlite() dialect {
 			var e *driver.Error
 			return errors.As(err, &e) && (e.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY)
 		},
-		again: func(error) bool { return false }, // transactions take turns
+		again:   func(error) bool { return false }, // transactions take turns
+		settled: everything,
 	}
 }
 

@@ -39,6 +39,7 @@ func (s *Service) Recover(ctx context.Context) (int, error) {
 func (s *Service) recover(ctx context.Context, f Flow) (taken bool, err error) {
 	// The browser was proven before the code was written ahead.
 	access := func(o agent.Owner) bool { return o == f.Owner }
+	ctx = auth.WithActor(ctx, f.Actor)
 	if f.Resumed {
 		_, err := s.reopen(ctx, access, f, "interrupted twice", ErrSpentFlow)
 		if errors.Is(err, ErrSpentFlow) {

@@ -134,6 +134,9 @@ type Flow struct {
 	Expires time.Time
 	Lease   time.Time
 	Resumed bool
+	// Actor is who began the flow (auth.WithActor), which the store knows by itself: what a later process makes of the flow is
+	// still that person's act.
+	Actor string
 }
 
 // Grant is what a login gave.

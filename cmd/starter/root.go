@@ -42,7 +42,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		a.runCommand(), a.showCommand(), a.listCommand(), a.loginsCommand(), a.approveCommand(), a.answerCommand(), a.cancelCommand(),
-		a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(), a.demoServicesCommand(),
+		a.auditCommand(), a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(), a.demoServicesCommand(),
 		a.healthCommand(),
 	)
 	return root

@@ -50,9 +50,9 @@ func (p Principal) Access() auth.Access {
 
 type principalKey struct{}
 
-// NewContext returns ctx with p in it.
+// NewContext returns ctx with p in it. What is changed under it is p's act.
 func NewContext(ctx context.Context, p Principal) context.Context {
-	return context.WithValue(ctx, principalKey{}, p)
+	return context.WithValue(auth.WithActor(ctx, p.Subject), principalKey{}, p)
 }
 
 // FromContext returns the caller; outside of a sign-in mode the zero value, which may act for nobody.
