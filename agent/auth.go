@@ -22,6 +22,7 @@ func (a *Auth) Problems() []FieldError {
 	}
 	p.client()
 	p.method()
+	p.privateKey()
 	p.grant()
 	p.relaxed()
 	if extra := beyond(a.Scopes, a.MaxScopes); len(a.MaxScopes) > 0 && len(extra) > 0 {
@@ -95,13 +96,13 @@ func (p *authProblems) client() {
 
 func (p *authProblems) method() {
 	switch p.ClientAuth {
-	case "", "none":
+	case "", "none", ClientAuthPrivateKey:
 	case "client_secret_basic", "client_secret_post":
 		if p.ClientSecret == "" {
 			p.add("auth_credential.oauth2.client_secret", "missing; token_endpoint_auth_method %s sends it", p.ClientAuth)
 		}
 	default:
-		p.add("auth_credential.oauth2.token_endpoint_auth_method", "%q is not one of client_secret_basic, client_secret_post, none", p.ClientAuth)
+		p.add("auth_credential.oauth2.token_endpoint_auth_method", "%q is not one of client_secret_basic, client_secret_post, private_key_jwt, none", p.ClientAuth)
 	}
 }
 
@@ -118,13 +119,13 @@ func (p *authProblems) grant() {
 	if p.Type == AuthOpenIDConnect {
 		p.add("tarry.grant", "client credentials know no person, and openIdConnect is about one; use type oauth2 with flows.clientCredentials")
 	}
-	if p.ClientID == "" && p.Type == AuthMCP && p.ClientSecret == "" {
+	if p.ClientID == "" && p.Type == AuthMCP && p.ClientSecret == "" && p.PrivateKey == "" {
 		p.add("auth_credential.oauth2.client_id", "missing; client credentials are those of a registered client")
 	}
 	switch {
 	case p.ClientAuth == "none":
-		p.add("auth_credential.oauth2.token_endpoint_auth_method", "none proves nothing; client credentials need client_secret_basic or client_secret_post")
-	case p.ClientSecret == "" && p.ClientAuth == "":
+		p.add("auth_credential.oauth2.token_endpoint_auth_method", "none proves nothing; client credentials need client_secret_basic, client_secret_post or private_key_jwt")
+	case p.ClientSecret == "" && p.ClientAuth == "" && p.PrivateKey == "":
 		p.add("auth_credential.oauth2.client_secret", "missing; client credentials are proven by it")
 	}
 }

@@ -169,6 +169,12 @@ const (
 	AuthMCP AuthType = "mcp"
 )
 
+// ClientAuthPrivateKey is the value of [Auth.ClientAuth] for a client that signs (OpenID Connect Core section 9).
+const ClientAuthPrivateKey = "private_key_jwt"
+
+// AudienceTokenEndpoint is the value of [Auth.AssertionAudience] for providers that do not take their issuer identifier yet.
+const AudienceTokenEndpoint = "token_endpoint"
+
 // GrantClientCredentials is the value of [Auth.Grant] for a credential of the app itself (RFC 6749 section 4.4).
 const GrantClientCredentials = "client_credentials"
 
@@ -192,8 +198,14 @@ type Auth struct {
 	ClientID     string    `json:"client_id,omitempty"`
 	ClientSecret SecretRef `json:"client_secret,omitempty"`
 	// ClientAuth is ADK's token_endpoint_auth_method: "client_secret_basic" (default with a secret),
-	// "client_secret_post" or "none" (default without).
+	// "client_secret_post", "private_key_jwt" or "none" (default without).
 	ClientAuth string `json:"client_auth,omitempty"`
+	// PrivateKey is the client's key for private_key_jwt (RFC 7523 section 2.2): PEM (PKCS #8, PKCS #1, SEC 1) or a JWK. The
+	// kid is the JWK's own, or PrivateKeyID; empty sends none.
+	PrivateKey   SecretRef `json:"private_key,omitempty"`
+	PrivateKeyID string    `json:"private_key_id,omitempty"`
+	// AssertionAudience is the aud of what the key signs: "" for the issuer, or [AudienceTokenEndpoint].
+	AssertionAudience string `json:"assertion_audience,omitempty"`
 
 	// Grant is "" for a person's login (authorization code) or [GrantClientCredentials], where nobody is asked.
 	Grant string `json:"grant,omitempty"`

@@ -73,16 +73,28 @@ type Provider struct {
 	// Discovered says that the endpoints come from metadata, so that Issuer is an identifier and not a label.
 	Discovered  bool     `json:"discovered,omitempty"`
 	AuthMethods []string `json:"auth_methods,omitempty"`
-	Scopes      []string `json:"scopes,omitempty"` // scopes_supported
+	// AssertionAlgs is token_endpoint_auth_signing_alg_values_supported.
+	AssertionAlgs []string `json:"assertion_algs,omitempty"`
+	// JWKSURI is where the keys of ID tokens are, IDTokenAlgs what they are signed with; empty means unknown.
+	JWKSURI     string   `json:"jwks_uri,omitempty"`
+	IDTokenAlgs []string `json:"id_token_algs,omitempty"`
+	// DeviceEndpoint is device_authorization_endpoint (RFC 8628 section 4).
+	DeviceEndpoint string   `json:"device_endpoint,omitempty"`
+	Scopes         []string `json:"scopes,omitempty"` // scopes_supported
 }
 
 // Client is how we are known at the provider.
 type Client struct {
 	// ID is empty until a dynamic client is registered.
-	ID     string            `json:"id,omitempty"`
-	Secret agent.SecretRef   `json:"secret,omitempty"`
-	Auth   string            `json:"auth,omitempty"`
-	Params map[string]string `json:"params,omitempty"`
+	ID     string          `json:"id,omitempty"`
+	Secret agent.SecretRef `json:"secret,omitempty"`
+	Auth   string          `json:"auth,omitempty"`
+	// Key, KeyID and Audience are those of private_key_jwt; an empty Audience is the issuer, or where the definition names none
+	// the token endpoint.
+	Key      agent.SecretRef   `json:"key,omitempty"`
+	KeyID    string            `json:"key_id,omitempty"`
+	Audience string            `json:"audience,omitempty"`
+	Params   map[string]string `json:"params,omitempty"`
 }
 
 // Own returns the scopes that the need itself has, whatever it asks for on behalf of others.

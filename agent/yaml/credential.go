@@ -44,7 +44,7 @@ func client(v value, field string, a *agent.Auth) {
 		"auth_uri", "state", "auth_response_uri", "auth_code", "access_token", "refresh_token", "id_token", "expires_at",
 		"expires_in", "code_verifier", "nonce",
 	}
-	known := []string{"client_id", "client_secret", "redirect_uri", "token_endpoint_auth_method", "prompt", "code_challenge_method"}
+	known := []string{"client_id", "client_secret", "redirect_uri", "token_endpoint_auth_method", "prompt", "code_challenge_method", "private_key", "private_key_id"}
 	o.only(append(known, fromLogin...), map[string]string{"audience": "name the resource in tarry"})
 	for _, key := range fromLogin {
 		if f, ok := o.get(key); ok {
@@ -63,14 +63,30 @@ func client(v value, field string, a *agent.Auth) {
 	}
 	if m, ok := o.get("token_endpoint_auth_method"); ok {
 		a.ClientAuth = m.text()
-		if a.ClientAuth == "client_secret_jwt" || a.ClientAuth == "private_key_jwt" {
-			m.fail("ADK knows %s, Tarry does not yet; use client_secret_basic, client_secret_post or none", a.ClientAuth)
+		if a.ClientAuth == "client_secret_jwt" {
+			m.fail("ADK knows %s, Tarry does not; use private_key_jwt, client_secret_basic, client_secret_post or none", a.ClientAuth)
 		}
 	}
+	privateKey(o, field, a)
 	if c, ok := o.get("code_challenge_method"); ok && c.text() != "S256" && !slices.Contains(v.doc.bad, c.path) {
 		c.fail("must be S256, which is always used; remove it")
 	}
 	if p := o.text("prompt"); p != "" && a.AuthorizationParams != nil {
 		a.AuthorizationParams["prompt"] = p
+	}
+}
+
+// privateKey reads what private_key_jwt signs with. ADK knows the method and leaves the key to the application.
+func privateKey(o *object, field string, a *agent.Auth) {
+	placeAs(o, "private_key", field+".auth_credential.oauth2.private_key")
+	placeAs(o, "private_key_id", field+".auth_credential.oauth2.private_key_id")
+	a.PrivateKeyID = o.text("private_key_id")
+	v, ok := o.get("private_key")
+	if !ok {
+		return
+	}
+	a.PrivateKey = agent.SecretRef(v.secret())
+	if _, err := a.PrivateKey.Parse(); err != nil && !slices.Contains(o.doc.bad, v.path) {
+		v.fail("%v", err)
 	}
 }

@@ -164,6 +164,10 @@ func TestAuthIsNilWhereTheServerTells(t *testing.T) {
 		"tarry: {allow_missing_pkce: true}":                     {Type: agent.AuthMCP, AllowMissingPKCE: true},
 		"tarry: {legacy_authorization: true}":                   {Type: agent.AuthMCP, LegacyAuthorization: true},
 		"tarry: {grant: authorization_code}":                    {Type: agent.AuthMCP},
+		"tarry: {issuer: 'https://i', assertion_audience: token_endpoint}\n      auth_credential: {oauth2: {client_id: c, token_endpoint_auth_method: private_key_jwt, privateKey: '${file:k.pem}', private_key_id: k}}": {
+			Type: agent.AuthMCP, Issuer: "https://i", ClientID: "c", ClientAuth: agent.ClientAuthPrivateKey, PrivateKey: "${file:k.pem}", PrivateKeyID: "k",
+			AssertionAudience: agent.AudienceTokenEndpoint,
+		},
 		"tarry: {grant: client_credentials, issuer: 'https://i'}\n      auth_credential: {oauth2: {client_id: c, client_secret: '${file:x}'}}": {
 			Type: agent.AuthMCP, Grant: "client_credentials", Issuer: "https://i", ClientID: "c", ClientSecret: "${file:x}",
 		},

@@ -10,6 +10,7 @@ import (
 func credentialKeys() []string {
 	return []string{
 		"max_scopes", "credential_domain", "resource", "issuer", "grant", "omit_resource", "allow_missing_pkce", "legacy_authorization",
+		"assertion_audience",
 	}
 }
 
@@ -54,7 +55,10 @@ func limits(o *object, field string, a *agent.Auth) bool {
 	}
 	a.OmitResource, a.AllowMissingPKCE = block.flag("omit_resource"), block.flag("allow_missing_pkce")
 	a.LegacyAuthorization = block.flag("legacy_authorization")
-	for _, key := range []string{"resource", "allow_missing_pkce", "legacy_authorization"} {
+	if a.AssertionAudience = block.text("assertion_audience"); a.AssertionAudience == "issuer" {
+		a.AssertionAudience = ""
+	}
+	for _, key := range []string{"resource", "allow_missing_pkce", "legacy_authorization", "assertion_audience"} {
 		if v, ok := block.get(key); ok {
 			v.place(field + ".tarry." + key)
 		}

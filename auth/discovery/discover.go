@@ -107,6 +107,10 @@ type serverMetadata struct {
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	IssParameter          bool     `json:"authorization_response_iss_parameter_supported"`
 	ClientMetadata        bool     `json:"client_id_metadata_document_supported"`
+	AssertionAlgs         []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+	JWKSURI               string   `json:"jwks_uri"`
+	IDTokenAlgs           []string `json:"id_token_signing_alg_values_supported"`
+	DeviceEndpoint        string   `json:"device_authorization_endpoint"`
 }
 
 // provider reads authorization server metadata.
@@ -180,7 +184,19 @@ func (d *Discoverer) check(meta serverMetadata, host string, pkce pkceRule) (aut
 		RevocationEndpoint:    meta.RevocationEndpoint,
 		IssAdvertised:         meta.IssParameter,
 		Discovered:            true,
+		JWKSURI:               d.optional(meta.JWKSURI),
+		DeviceEndpoint:        d.optional(meta.DeviceEndpoint),
 		AuthMethods:           cleanScopes(meta.AuthMethods),
+		AssertionAlgs:         cleanScopes(meta.AssertionAlgs),
+		IDTokenAlgs:           cleanScopes(meta.IDTokenAlgs),
 		Scopes:                cleanScopes(meta.ScopesSupported),
 	}, nil
+}
+
+// optional leaves out an endpoint that most logins do without, so that only those that need it fail where it cannot be used.
+func (d *Discoverer) optional(endpoint string) string {
+	if endpoint == "" || !usable(endpoint, d.AllowLoopback) {
+		return ""
+	}
+	return endpoint
 }

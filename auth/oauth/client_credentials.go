@@ -148,7 +148,7 @@ func (b *broker) appNeed(ctx context.Context, t target, want auth.Want, wwwAuthe
 	if t.explicit {
 		n = auth.Need{
 			Slot: t.slot(b.owner), Scopes: auth.Union(a.Scopes), Provider: auth.Provider{Issuer: t.issuer, TokenEndpoint: a.TokenURL},
-			Client: auth.Client{ID: a.ClientID, Secret: a.ClientSecret, Auth: a.ClientAuth},
+			Client: clientOf(a),
 		}
 	} else {
 		var err error
@@ -240,7 +240,7 @@ func refusedClient(n auth.Need, resource string, cause error) error {
 	case codeInvalidTarget, codeInvalidScope:
 		return explain(Flow{Resource: resource, Scopes: n.Scopes}, fmt.Errorf("%w: %w", misconfigured("token request at %s", host), cause))
 	case codeInvalidClient:
-		return misconfigured("%s does not know client %q or its secret", host, n.Client.ID)
+		return unknownClient(host, n.Client)
 	default:
 		return misconfigured("%s gives client %q no token (%s): allow it the grant client_credentials", host, n.Client.ID, code)
 	}

@@ -123,7 +123,7 @@ func TestAppTokenThatIsNotGiven(t *testing.T) {
 		"down":             {change: answer(503, ``), err: auth.ErrUnavailable},
 		"no token":         {change: answer(200, `{}`), err: auth.ErrUnavailable},
 		"no secret":        {want: func(w *auth.Want) { w.Auth.ClientSecret = "${env:TARRY_SECRET_OTHER}" }, err: auth.ErrMisconfigured, says: "TARRY_SECRET_OTHER"},
-		"secret left out":  {want: func(w *auth.Want) { w.Auth.ClientSecret = "" }, err: auth.ErrMisconfigured, says: "has no client_id and client_secret"},
+		"secret left out":  {want: func(w *auth.Want) { w.Auth.ClientSecret = "" }, err: auth.ErrMisconfigured, says: "has no client_id with client_secret or private_key"},
 		"other server":     {want: func(w *auth.Want) { w.Server = "https://evil.example/mcp" }, err: auth.ErrMisconfigured, says: "is not sent to evil.example"},
 	} {
 		t.Run(name, func(t *testing.T) {

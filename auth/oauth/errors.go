@@ -89,6 +89,8 @@ func cleanCode(code string) string {
 // explain adds to a provider's answer what an operator can do about it.
 func explain(f Flow, cause error) error {
 	switch code := providerCode(cause); {
+	case code == codeInvalidClient && f.Client.Auth == authKey:
+		return fmt.Errorf("%w: %w", unknownClient(discovery.Host(f.Provider.TokenEndpoint), f.Client), cause)
 	case code == codeInvalidTarget && f.Resource != "":
 		return fmt.Errorf("%w (resource on %s): %w", ErrResourceRefused, discovery.Host(f.Resource), cause)
 	case code == codeInvalidScope && len(f.Scopes) > 0:

@@ -73,7 +73,7 @@ func (s *Service) exchange(ctx context.Context, f Flow, code string) (tokens, er
 func (s *Service) exchangeFailed(ctx context.Context, access auth.Access, f Flow, cause error) (Result, error) {
 	reason := "exchange: " + reasonOf(cause)
 	// A client that we registered and that the provider has forgotten would fail for ever.
-	if providerCode(cause) == codeInvalidClient && f.Client.Secret == "" {
+	if providerCode(cause) == codeInvalidClient && f.Client.Secret == "" && f.Client.Key == "" {
 		if err := s.cfg.Store.Unregister(ctx, f.Provider.Issuer, f.RedirectURI, f.Client.ID); err != nil {
 			s.cfg.Log.ErrorContext(ctx, "unregister client", "request_id", f.Request, "err", err)
 		}

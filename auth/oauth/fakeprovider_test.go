@@ -34,6 +34,10 @@ type provider struct {
 	register []map[string]any
 	gets     []string
 
+	keys       map[string]any // client → public key
+	audience   string         // of assertions, instead of the issuer
+	assertions []assertion    // those that were taken
+
 	noRegistration bool
 	noResource     bool
 	noScopes       bool
@@ -230,7 +234,12 @@ func (p *provider) redeem(r *http.Request) (fields map[string]any, oauthError st
 		id, _ = url.QueryUnescape(user)
 		secret, _ = url.QueryUnescape(pass)
 	}
-	if want, ok := p.clients[id]; !ok || want != secret {
+	if form.Has("client_assertion") {
+		var ok bool
+		if id, ok = p.asserted(form); !ok {
+			return nil, "invalid_client"
+		}
+	} else if want, ok := p.clients[id]; !ok || want != secret {
 		return nil, "invalid_client"
 	}
 	var granted url.Values

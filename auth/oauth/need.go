@@ -56,7 +56,7 @@ func (b *broker) explicitNeed(ctx context.Context, t target, want auth.Want) (au
 	n := auth.Need{
 		Slot: t.slot(b.owner), Scopes: auth.Union(a.Scopes),
 		Provider: auth.Provider{Issuer: t.issuer, AuthorizationEndpoint: a.AuthorizationURL, TokenEndpoint: a.TokenURL},
-		Client:   auth.Client{ID: a.ClientID, Secret: a.ClientSecret, Auth: a.ClientAuth},
+		Client:   clientOf(a),
 	}
 	if a.AuthorizationURL != "" && a.TokenURL != "" {
 		return n, nil
@@ -99,7 +99,7 @@ func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, w
 	}
 	n.Movable = a.Issuer == "" && t.anyClient()
 	if !t.anyClient() {
-		n.Client, err = preregistered(auth.Client{ID: a.ClientID, Secret: a.ClientSecret, Auth: a.ClientAuth}, n.Provider)
+		n.Client, err = preregistered(clientOf(a), n.Provider)
 		return n, err
 	}
 	n.Client, n.Slot.Client, err = b.service.ownClient(n.Provider)

@@ -165,7 +165,7 @@ func (s *Service) refreshFailed(ctx context.Context, g Grant, cause error) (Gran
 	case "":
 		return Grant{}, cause
 	case codeInvalidClient:
-		return Grant{}, misconfigured("the provider does not know client %q or its secret", g.Client.ID)
+		return Grant{}, unknownClient("the provider", g.Client)
 	}
 	// The provider does not refresh this grant, and says so for good; the grant stays as it is until a login replaces it.
 	return Grant{}, fmt.Errorf("%w: %w", errDead, cause)

@@ -141,7 +141,7 @@ func (s *Service) redirectURI(p auth.Provider) string {
 	return publicAddress(s.cfg.PublicURL) + CallbackPath(CallbackIssuer(p))
 }
 
-// clientSecret resolves a pre-registered client's secret or opens a registered one's.
+// clientSecret resolves a pre-registered client's secret, or the private key that it signs with, or opens a registered one's.
 func (s *Service) clientSecret(ctx context.Context, c auth.Client, sealed []byte, ad vault.AD) (auth.Secret, error) {
 	if len(sealed) > 0 {
 		secret, err := s.cfg.Vault.Open(sealed, ad)
@@ -150,19 +150,27 @@ func (s *Service) clientSecret(ctx context.Context, c auth.Client, sealed []byte
 		}
 		return secret, nil
 	}
-	if c.Secret == "" {
+	if c.Auth == authKey {
+		return s.resolve(ctx, "private key", c.Key)
+	}
+	return s.resolve(ctx, "client secret", c.Secret)
+}
+
+// resolve reads what a definition refers to; nothing for an empty reference.
+func (s *Service) resolve(ctx context.Context, what string, ref agent.SecretRef) (auth.Secret, error) {
+	if ref == "" {
 		return auth.Secret{}, nil
 	}
-	source, err := c.Secret.Parse()
+	source, err := ref.Parse()
 	if err != nil {
-		return auth.Secret{}, fmt.Errorf("%w: client secret is not a reference", auth.ErrMisconfigured)
+		return auth.Secret{}, fmt.Errorf("%w: %s is not a reference", auth.ErrMisconfigured, what)
 	}
 	secret, err := s.cfg.Secrets(ctx, source)
 	if err != nil {
-		return auth.Secret{}, fmt.Errorf("%w: client secret %s:%s: %w", auth.ErrMisconfigured, source.Kind, source.Name, err)
+		return auth.Secret{}, fmt.Errorf("%w: %s %s:%s: %w", auth.ErrMisconfigured, what, source.Kind, source.Name, err)
 	}
 	if secret.IsZero() {
-		return auth.Secret{}, fmt.Errorf("%w: client secret %s:%s is empty", auth.ErrMisconfigured, source.Kind, source.Name)
+		return auth.Secret{}, fmt.Errorf("%w: %s %s:%s is empty", auth.ErrMisconfigured, what, source.Kind, source.Name)
 	}
 	return secret, nil
 }

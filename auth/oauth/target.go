@@ -85,8 +85,8 @@ func aimAt(want auth.Want) (target, error) {
 		app: a.Grant == agent.GrantClientCredentials,
 	}
 	if t.app {
-		if a.ClientID == "" || a.ClientSecret == "" {
-			return target{}, misconfigured("credential %q is the app's own and has no client_id and client_secret", a.Key)
+		if a.ClientID == "" || a.ClientSecret == "" && a.PrivateKey == "" {
+			return target{}, misconfigured("credential %q is the app's own and has no client_id with client_secret or private_key", a.Key)
 		}
 		t.clients = []string{auth.ClientOwn + a.ClientID}
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tarry/agent"
 	"tarry/auth"
 	"tarry/auth/discovery"
 )
@@ -23,6 +24,7 @@ const (
 	authBasic = "client_secret_basic"
 	authPost  = "client_secret_post"
 	authNone  = "none"
+	authKey   = agent.ClientAuthPrivateKey
 )
 
 const (
@@ -43,12 +45,30 @@ type tokens struct {
 // [auth.ErrMisconfigured].
 func (s *Service) requestTokens(ctx context.Context, p auth.Provider, c auth.Client, secret auth.Secret, form url.Values) (tokens, error) {
 	host := discovery.Host(p.TokenEndpoint)
-	if err := authenticate(c, secret, form); err != nil {
+	start := s.cfg.Now()
+	resp, err := s.post(ctx, p, c, secret, p.TokenEndpoint, form)
+	if err != nil {
 		return tokens{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.TokenEndpoint, strings.NewReader(form.Encode()))
+	return parseTokens(resp.status, resp.contentType, resp.body, start, host)
+}
+
+// reply is what an endpoint of a provider answered, read to its end.
+type reply struct {
+	status      int
+	contentType string
+	body        []byte
+}
+
+// post sends a form to an endpoint of a provider, with the client's authentication added to it.
+func (s *Service) post(ctx context.Context, p auth.Provider, c auth.Client, secret auth.Secret, endpoint string, form url.Values) (reply, error) {
+	host := discovery.Host(endpoint)
+	if err := authenticate(p, c, secret, endpoint, form, s.cfg.Now()); err != nil {
+		return reply{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return tokens{}, misconfigured("token endpoint on %s is not a URL", host)
+		return reply{}, misconfigured("an endpoint on %s is not a URL", host)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json") // GitHub answers with a form otherwise
@@ -56,20 +76,19 @@ func (s *Service) requestTokens(ctx context.Context, p auth.Provider, c auth.Cli
 		// Both parts are form-encoded first (RFC 6749 section 2.3.1).
 		req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(secret.Reveal()))
 	}
-	start := s.cfg.Now()
 	resp, err := s.cfg.HTTP.Do(req)
 	if err != nil {
-		return tokens{}, unreachable(ctx, host, err)
+		return reply{}, unreachable(ctx, host, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return tokens{}, unreachable(ctx, host, err)
+		return reply{}, unreachable(ctx, host, err)
 	}
 	if len(body) > maxAnswer {
-		return tokens{}, fmt.Errorf("%w: answer of %s is too large", auth.ErrUnavailable, host)
+		return reply{}, fmt.Errorf("%w: answer of %s is too large", auth.ErrUnavailable, host)
 	}
-	return parseTokens(resp.StatusCode, resp.Header.Get("Content-Type"), body, start, host)
+	return reply{resp.StatusCode, resp.Header.Get("Content-Type"), body}, nil
 }
 
 func unreachable(ctx context.Context, host string, err error) error {
@@ -87,7 +106,7 @@ func clientAuth(c auth.Client, secret auth.Secret) string {
 	return authBasic
 }
 
-func authenticate(c auth.Client, secret auth.Secret, form url.Values) error {
+func authenticate(p auth.Provider, c auth.Client, secret auth.Secret, endpoint string, form url.Values, now time.Time) error {
 	method := clientAuth(c, secret)
 	switch method {
 	case authBasic, authPost:
@@ -95,6 +114,13 @@ func authenticate(c auth.Client, secret auth.Secret, form url.Values) error {
 			return misconfigured("client %q authenticates with %s and has no secret", c.ID, method)
 		}
 	case authNone:
+	case authKey:
+		if secret.IsZero() {
+			return misconfigured("client %q authenticates with %s and has no private key", c.ID, method)
+		}
+		if err := assert(p, c, secret, endpoint, form, now); err != nil {
+			return err
+		}
 	default:
 		return misconfigured("client authentication method is not supported")
 	}
