@@ -16,6 +16,7 @@ import (
 
 	"tarry/auth"
 	"tarry/auth/oauth"
+	"tarry/auth/vault"
 	"tarry/internal/wiring"
 )
 
@@ -30,8 +31,13 @@ type Config struct {
 	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL, the same as the server's. It may hold a password, so
 	// that it is a secret: auth.NewSecret(".tarry/tarry.db").
 	DatabaseURL auth.Secret
-	// DataDir holds the keyset, the same as the server's.
+	// DataDir holds the keyset, the same as the server's, unless Keyset says where that is.
 	DataDir string
+	// Keyset is the file of the keyset or, if it begins with a scheme of KMS, the URI of the key that encrypts it in the
+	// database; the same as the server's. Empty means keyset.json in DataDir.
+	Keyset string
+	// KMS are clients of key management services by the scheme of their URIs; package auth/kms has some.
+	KMS vault.Clients
 	// AgentsDir is a folder of agent folders; empty means only agents from Go.
 	AgentsDir string
 	// SecretsDir is where ${file:…} references lie.
@@ -72,6 +78,7 @@ func Variables() map[string]string {
 		"TARRY_DATABASE_URL":           "file path, sqlite:// URL or postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full (default .tarry/tarry.db)",
 		"TARRY_DATABASE_PASSWORD_FILE": "file with the password of a postgres:// URL that has none",
 		"TARRY_DATA_DIR":               "folder of the keyset (default .tarry)",
+		"TARRY_KEYSET":                 "file of the keyset, or URI of the key that encrypts it in the database: hcvault://HOST/MOUNT/keys/NAME, aws-kms://ARN; if unset, keyset.json in TARRY_DATA_DIR",
 		"TARRY_AGENTS_DIR":             "folder of agent folders",
 		"TARRY_SECRETS_DIR":            "folder of ${file:…} secrets",
 		"TARRY_PUBLIC_URL":             "where browsers reach the server (default http://127.0.0.1:8080)",
@@ -94,6 +101,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 		TaskQueue:         e.text("TARRY_TASK_QUEUE", "tarry"),
 		DatabaseURL:       auth.NewSecret(e.database()),
 		DataDir:           e.text("TARRY_DATA_DIR", ".tarry"),
+		Keyset:            e.text("TARRY_KEYSET", ""),
 		AgentsDir:         e.text("TARRY_AGENTS_DIR", ""),
 		SecretsDir:        e.text("TARRY_SECRETS_DIR", ""),
 		LookupEnv:         lookup,
@@ -119,7 +127,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 
 func (c Config) wiring() wiring.Config {
 	return wiring.Config{
-		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, SecretsDir: c.SecretsDir, LookupEnv: c.LookupEnv, PublicURL: c.PublicURL,
+		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: c.KMS, SecretsDir: c.SecretsDir, LookupEnv: c.LookupEnv, PublicURL: c.PublicURL,
 		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: c.Log, Fault: c.Fault,
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"tarry/auth/oauth"
 )
 
-func (c *conn) registrations(issuer, redirectURI string) ([]oauth.Registration, error) {
-	return collect(c, `SELECT issuer, redirect_uri, client_id, secret, auth, created, expires FROM registrations WHERE issuer = ? AND redirect_uri = ?`,
-		[]any{issuer, redirectURI}, func(scan func(...any) error) (r oauth.Registration, err error) {
+const byRegistration = `issuer = ? AND redirect_uri = ?`
+
+func (c *conn) registrations(where string, args ...any) ([]oauth.Registration, error) {
+	return collect(c, `SELECT issuer, redirect_uri, client_id, secret, token_endpoint, auth, created, expires FROM registrations WHERE `+where,
+		args, func(scan func(...any) error) (r oauth.Registration, err error) {
 			var created, expires int64
-			err = scan(&r.Issuer, &r.RedirectURI, &r.ClientID, &r.Secret, &r.Auth, &created, &expires)
+			err = scan(&r.Issuer, &r.RedirectURI, &r.ClientID, &r.Secret, &r.TokenEndpoint, &r.Auth, &created, &expires)
 			r.Created, r.Expires = at(created), at(expires)
 			return r, err
 		})
@@ -18,7 +20,7 @@ func (c *conn) registrations(issuer, redirectURI string) ([]oauth.Registration, 
 
 // Registration implements [oauth.Store].
 func (s *Store) Registration(ctx context.Context, issuer, redirectURI string) (oauth.Registration, error) {
-	found, err := s.read(ctx).registrations(issuer, redirectURI)
+	found, err := s.read(ctx).registrations(byRegistration, issuer, redirectURI)
 	switch {
 	case err != nil:
 		return oauth.Registration{}, err
@@ -31,11 +33,11 @@ func (s *Store) Registration(ctx context.Context, issuer, redirectURI string) (o
 // Register implements [oauth.Store].
 func (s *Store) Register(ctx context.Context, r oauth.Registration) (out oauth.Registration, err error) {
 	err = s.tx(ctx, func(c *conn) error {
-		if _, err := c.exec(`INSERT INTO registrations (issuer, redirect_uri, client_id, secret, auth, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (issuer, redirect_uri) DO NOTHING`, r.Issuer, r.RedirectURI, r.ClientID, r.Secret, r.Auth, c.now, micros(r.Expires)); err != nil {
+		if _, err := c.exec(`INSERT INTO registrations (issuer, redirect_uri, client_id, secret, token_endpoint, auth, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (issuer, redirect_uri) DO NOTHING`, r.Issuer, r.RedirectURI, r.ClientID, r.Secret, r.TokenEndpoint, r.Auth, c.now, micros(r.Expires)); err != nil {
 			return err
 		}
-		found, err := c.registrations(r.Issuer, r.RedirectURI)
+		found, err := c.registrations(byRegistration, r.Issuer, r.RedirectURI)
 		if err != nil {
 			return err
 		}

@@ -59,6 +59,9 @@ func ad(r auth.Request, column string) vault.AD {
 	return vault.AD{App: r.Owner.App, User: r.Owner.User, Row: "request/" + r.ID, Resource: r.Need.Slot.Resource, Client: r.Need.Slot.Client, Column: column}
 }
 
+// Sealed is what binds what r asks, and what was answered, to r: what [auth.Need] has in Input and Answer.
+func Sealed(r auth.Request) (input, answer vault.AD) { return ad(r, columnInput), ad(r, columnAnswer) }
+
 // Check says whether a question can be put to a person: every form of it can be shown. Errors wrap [form.ErrSchema].
 func (s *Service) Check(q auth.Question) error {
 	for _, in := range q.Inputs {

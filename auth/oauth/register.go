@@ -72,6 +72,7 @@ func (s *Service) registration(ctx context.Context, requestID string, p auth.Pro
 	if err != nil {
 		return r, auth.Secret{}, err
 	}
+	fresh.TokenEndpoint = p.TokenEndpoint
 	if fresh.Secret, err = s.seal(secret, fresh.ad(p.TokenEndpoint)); err != nil {
 		return r, auth.Secret{}, err
 	}

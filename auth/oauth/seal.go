@@ -17,6 +17,7 @@ const (
 	columnClientSecret = "client_secret"
 	columnAccess       = "access"
 	columnRefresh      = "refresh"
+	columnIDToken      = "id_token"
 )
 
 func (f Flow) ad(column string) vault.AD {

@@ -188,8 +188,11 @@ type Registration struct {
 	RedirectURI string
 	ClientID    string
 	Secret      []byte // encrypted; empty for a public client
-	Auth        string
-	Created     time.Time
+	// TokenEndpoint is what Secret is bound to. It is there so that the secret can be sealed anew: whoever uses it binds it
+	// to what the provider says now.
+	TokenEndpoint string
+	Auth          string
+	Created       time.Time
 	// Expires is client_secret_expires_at; zero means never.
 	Expires time.Time
 }

@@ -1,86 +1,75 @@
 package vault
 
 import (
-	"bytes"
-	"errors"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
-	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-var errNoFile = errors.New("vault: no keyset file")
+// view is a keyset as it was when it was read last.
+type view struct {
+	raw     []byte
+	digest  [sha256.Size]byte
+	handle  *keyset.Handle
+	aead    tink.AEAD
+	primary uint32
+	keys    []uint32 // in the order in which they were added
+}
 
-func loadKeyset(file string) (*keyset.Handle, error) {
-	raw, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoFile
-	}
+func newHandle() (*keyset.Handle, error) {
+	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err != nil {
-		return nil, fmt.Errorf("vault: read keyset: %w", err)
-	}
-	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(raw)))
-	if err != nil {
-		// Not wrapped: a parser may repeat what it read, and that is the key.
-		return nil, fmt.Errorf("vault: %s is not a Tink keyset in JSON; put the file back from its backup", file)
+		return nil, fmt.Errorf("vault: make keyset: %w", err)
 	}
 	return handle, nil
 }
 
-// createKeyset writes a new keyset unless the file exists by then. The whole file appears at once under its name and
-// only if the name is free: a crash leaves no half of a keyset, and of two processes one creates it.
-func createKeyset(file string) error {
-	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+func newView(raw []byte, handle *keyset.Handle, where source) (*view, error) {
+	primitive, err := aead.New(handle)
 	if err != nil {
-		return fmt.Errorf("vault: make keyset: %w", err)
+		return nil, fmt.Errorf("vault: use keyset %s: %w", where, err)
 	}
-	var raw bytes.Buffer
-	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&raw)); err != nil {
-		return fmt.Errorf("vault: encode keyset: %w", err)
+	v := &view{raw: raw, digest: sha256.Sum256(raw), handle: handle, aead: primitive, primary: handle.KeysetInfo().GetPrimaryKeyId()}
+	for _, key := range handle.KeysetInfo().GetKeyInfo() {
+		v.keys = append(v.keys, key.GetKeyId())
 	}
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("vault: make keyset folder: %w", err)
-	}
-	temp, err := writeTemp(dir, raw.Bytes())
-	if temp != "" {
-		defer func() { _ = os.Remove(temp) }()
-	}
-	if err != nil {
-		return fmt.Errorf("vault: write keyset: %w", err)
-	}
-	// Unlike rename, link refuses a name that is taken.
-	if err := os.Link(temp, file); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("vault: put keyset in place: %w", err)
-	}
-	return syncDir(dir)
+	return v, nil
 }
 
-// writeTemp returns the name of a synced file with content and mode 0600 (os.CreateTemp opens with O_EXCL).
-func writeTemp(dir string, content []byte) (string, error) {
-	f, err := os.CreateTemp(dir, ".keyset-*")
-	if err != nil {
-		return "", fmt.Errorf("create: %w", err)
+// staged is the key that was added after the primary one, to take its place; 0 if there is none.
+func (v *view) staged() uint32 {
+	if last := v.keys[len(v.keys)-1]; last != v.primary {
+		return last
 	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	return f.Name(), errors.Join(err, f.Close())
+	return 0
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("vault: open keyset folder: %w", err)
+// old lists the keys that the primary one has replaced.
+func (v *view) old() []uint32 { return v.keys[:max(0, slices.Index(v.keys, v.primary))] }
+
+// change makes another keyset of v's.
+func (v *view) change(f func(*keyset.Manager) error) (*keyset.Handle, error) {
+	manager := keyset.NewManagerFromHandle(v.handle)
+	if err := f(manager); err != nil {
+		return nil, fmt.Errorf("vault: change keyset: %w", err)
 	}
-	err = errors.Join(d.Sync(), d.Close())
+	handle, err := manager.Handle()
 	if err != nil {
-		return fmt.Errorf("vault: sync keyset folder: %w", err)
+		return nil, fmt.Errorf("vault: change keyset: %w", err)
 	}
-	return nil
+	return handle, nil
+}
+
+// KeyOf returns the id of the key that a value was sealed with, 0 if it names none (Tink's prefix: version 1, then the key's
+// id).
+func KeyOf(cipher []byte) uint32 {
+	if len(cipher) <= 5 || cipher[0] != 1 {
+		return 0
+	}
+	return binary.BigEndian.Uint32(cipher[1:5])
 }

@@ -25,8 +25,12 @@ import (
 type Config struct {
 	// DatabaseURL is a file path, a sqlite:// URL or a postgres:// URL. It may hold a password.
 	DatabaseURL auth.Secret
-	// DataDir holds the keyset.
+	// DataDir holds the keyset, unless Keyset says where that is.
 	DataDir string
+	// Keyset is a file, or the URI of a key of a key management service, of which KMS has a client; empty means keyset.json
+	// in DataDir.
+	Keyset string
+	KMS    vault.Clients
 	// SecretsDir is where ${file:…} references lie; empty means there are none.
 	SecretsDir string
 	// LookupEnv resolves ${env:…} references.
@@ -56,6 +60,8 @@ type Parts struct {
 	Inputs *inputs.Service
 	// UserKey keeps users out of workflow ids.
 	UserKey []byte
+
+	stop func()
 }
 
 const userKeyName = "workflow-user-hmac"
@@ -100,7 +106,7 @@ func makeDataDir(dir string) error {
 }
 
 func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
-	v, err := vault.Open(ctx, vault.Config{KeysetFile: filepath.Join(c.DataDir, "keyset.json"), Checks: s})
+	v, err := openVault(ctx, c, s)
 	if err != nil {
 		return nil, fmt.Errorf("open vault: %w", err)
 	}
@@ -131,13 +137,14 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 		return nil, fmt.Errorf("set up logins: %w", err)
 	}
 	return &Parts{
-		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key,
+		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key, stop: watch(c, v, s),
 		Inputs: &inputs.Service{Store: s, Vault: v, Wake: c.Wake, Log: c.Log},
 	}, nil
 }
 
-// Close closes the store and idle connections.
+// Close stops what runs in the background, and closes the store and idle connections.
 func (p *Parts) Close() error {
+	p.stop()
 	p.HTTP.CloseIdleConnections()
 	if err := p.Store.Close(); err != nil {
 		return fmt.Errorf("close store: %w", err)
