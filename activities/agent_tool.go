@@ -118,11 +118,8 @@ func (a *Activities) agentCall(ctx context.Context, t *attempt, call session.Cal
 	c := tools.Call{
 		ID: call.ID, Name: call.Name, Args: slices.Clone(call.Args), Owner: t.row.Owner, Session: t.row.ID, Invocation: call.Invocation, Agent: call.Agent,
 	}
-	view, err := a.views.View(ctx, t.row, heads)
-	if err != nil {
-		return c, a.failed(ctx, "read session", err)
-	}
-	c.State, err = a.state(ctx, t, view, call.Invocation)
+	var err error
+	c.State, err = a.state(ctx, t, heads, call.Invocation)
 	return c, err
 }
 

@@ -33,7 +33,7 @@ func (a *Activities) Callback(ctx context.Context, in wire.CallbackInput) (wire.
 		return wire.CallbackResult{}, a.failed(ctx, "read session", err)
 	}
 	e := session.Event{ID: t.id(wire.RoleEvent), InvocationID: view[len(view)-1].InvocationID, Author: in.Agent}
-	state, err := a.state(ctx, t, view, e.InvocationID)
+	state, err := a.state(ctx, t, in.Heads, e.InvocationID)
 	if err != nil {
 		return wire.CallbackResult{}, err
 	}

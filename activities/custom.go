@@ -100,7 +100,7 @@ func (a *Activities) Read(ctx context.Context, in wire.ReadInput) (wire.ReadResu
 		if err != nil || len(view) == 0 {
 			return wire.ReadResult{}, a.failed(ctx, "read session", err)
 		}
-		state, err := a.state(ctx, t, view, view[len(view)-1].InvocationID)
+		state, err := a.state(ctx, t, in.Heads, view[len(view)-1].InvocationID)
 		if err != nil {
 			return wire.ReadResult{}, err
 		}

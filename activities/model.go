@@ -23,7 +23,7 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 	}
 	t.scope = in.Scope
 	if record, err := a.stored(ctx, t, wire.RoleEvent); err != nil || record != nil {
-		return a.modelResult(ctx, t, record, err)
+		return a.modelResult(ctx, t, record, nil, err)
 	}
 	turn, err := a.prepare(ctx, t, in)
 	var told *turnError
@@ -49,12 +49,12 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 		return a.modelError(ctx, t, in, turn, err)
 	}
 	a.fault(ctx, "model.answered")
-	record, err := a.storeAnswer(ctx, t, in, turn, response)
+	record, calls, err := a.storeAnswer(ctx, t, in, turn, response)
 	if err != nil {
 		return wire.ModelResult{}, err
 	}
 	a.fault(ctx, "model.stored")
-	return a.modelResult(ctx, t, record, nil)
+	return a.modelResult(ctx, t, record, calls, nil)
 }
 
 func (a *Activities) generate(ctx context.Context, m models.Model, r *models.Request) (answer *models.Response, err error) {
@@ -102,11 +102,12 @@ func (a *Activities) modelFailed(ctx context.Context, t *attempt, in wire.ModelI
 	if err != nil {
 		return wire.ModelResult{}, a.failed(ctx, "store model error", err)
 	}
-	return a.modelResult(ctx, t, records[0], nil)
+	return a.modelResult(ctx, t, records[0], nil, nil)
 }
 
-// storeAnswer appends the answer, with the calls it makes and the responses to those that cannot run.
-func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelInput, turn turn, r *models.Response) (*session.Record, error) {
+// storeAnswer appends the answer, with the calls it makes and the responses to those that cannot run. calls is nil if another
+// attempt has stored its answer.
+func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelInput, turn turn, r *models.Response) (record *session.Record, calls []session.Call, err error) {
 	e := session.Event{
 		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, Content: own(r.Content), UsageMetadata: r.UsageMetadata,
 		FinishReason: r.FinishReason, ModelVersion: r.ModelVersion, ErrorCode: r.ErrorCode, ErrorMessage: r.ErrorMessage,
@@ -120,10 +121,13 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 	add := t.calls(turn, session.KindModel, in.Heads, e)
 	records, err := a.Log.Append(ctx, add)
 	if err != nil {
-		return nil, a.failed(ctx, "store model answer", err)
+		return nil, nil, a.failed(ctx, "store model answer", err)
 	}
 	a.views.Add(t.row, records...)
-	return records[0], nil
+	if records[0].Repeated {
+		return records[0], nil, nil
+	}
+	return records[0], add.Calls, nil
 }
 
 // own copies what will be changed: a model may give the same answer to others too.
@@ -146,8 +150,9 @@ func own(c *genai.Content) *genai.Content {
 	return out
 }
 
-// modelResult reads the result off the stored event, so that a retried attempt returns what the first one did.
-func (a *Activities) modelResult(ctx context.Context, t *attempt, record *session.Record, err error) (wire.ModelResult, error) {
+// modelResult reads the result off the stored event, so that a retried attempt returns what the first one did. calls are
+// those of the event where they are known.
+func (a *Activities) modelResult(ctx context.Context, t *attempt, record *session.Record, calls []session.Call, err error) (wire.ModelResult, error) {
 	if err != nil {
 		return wire.ModelResult{}, err
 	}
@@ -156,6 +161,12 @@ func (a *Activities) modelResult(ctx context.Context, t *attempt, record *sessio
 		out.Tokens = tokens(record.UsageMetadata)
 	}
 	out.Failed = record.ErrorCode != "" && len(record.Calls()) == 0 && (record.Text() == "" || record.ErrorCode == codeOutput)
+	for _, call := range calls {
+		out.Calls = append(out.Calls, wireCall(call))
+	}
+	if len(calls) > 0 {
+		return out, nil
+	}
 	for _, call := range record.Calls() {
 		row, err := a.Log.Call(ctx, t.row, call.ID)
 		if err != nil {

@@ -59,7 +59,7 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 		return turn{}, a.failed(ctx, "read session", err)
 	}
 	out := turn{invocation: view[len(view)-1].InvocationID, tools: map[string]offered{}}
-	contents, err := session.Contents(view, session.Reader{
+	contents, err := a.views.Contents(ctx, t.row, in.Heads, session.Reader{
 		Agent: in.Agent, Branch: t.def.Branch(in.Agent), Scope: in.Scope, Include: node.IncludeContents,
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 			return out, &turnError{"generate_content_config of agent " + in.Agent + " cannot be read"}
 		}
 	}
-	state, err := a.state(ctx, t, view, out.invocation)
+	state, err := a.state(ctx, t, in.Heads, out.invocation)
 	if err != nil {
 		return out, err
 	}
@@ -118,12 +118,17 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	return out, nil
 }
 
-func (a *Activities) state(ctx context.Context, t *attempt, view []*session.Record, invocation string) (map[string]any, error) {
+// state is the session's at heads, for an invocation.
+func (a *Activities) state(ctx context.Context, t *attempt, heads []string, invocation string) (map[string]any, error) {
+	changes, err := a.views.Changes(ctx, t.row, heads)
+	if err != nil {
+		return nil, a.failed(ctx, "read session", err)
+	}
 	scoped, err := a.Log.Scoped(ctx, t.row.Owner)
 	if err != nil {
 		return nil, a.failed(ctx, "read state", err)
 	}
-	return session.Fold(t.row.Initial, scoped, view, invocation), nil
+	return session.Fold(t.row.Initial, scoped, changes, invocation), nil
 }
 
 // offer fills in the tools, and returns what the model must know about those that are missing.

@@ -130,11 +130,7 @@ func parents(call session.Call) []string { return []string{call.Last} }
 func (a *Activities) runTool(ctx context.Context, t *attempt, call session.Call, confirmation *tools.Confirmation, hooks *toolHooks, scrub *auth.Scrubber) (result tools.Result, err error) {
 	defer a.recovered(ctx, call.Name, &err, tools.Errorf("the tool failed: internal error"))
 	broker := a.Broker(t.row.Owner, Use{Session: t.row.ID, Agent: call.Agent, Tool: call.Name}, scrub)
-	view, err := a.views.View(ctx, t.row, []string{call.Event})
-	if err != nil {
-		return result, fmt.Errorf("%w: %w", tools.ErrNotExecuted, err)
-	}
-	state, err := a.state(ctx, t, view, call.Invocation)
+	state, err := a.state(ctx, t, []string{call.Event}, call.Invocation)
 	if err != nil {
 		return result, fmt.Errorf("%w: %w", tools.ErrNotExecuted, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"google.golang.org/genai"
 )
 
 func sortBySeq(records []*Record) {
@@ -32,14 +34,43 @@ func NewViews(log Log, most int) *Views {
 }
 
 // View returns the ancestors of heads in order of arrival. It is shared: callers must not change it.
-func (v *Views) View(ctx context.Context, s Session, heads []string) ([]*Record, error) {
+func (v *Views) View(ctx context.Context, s Session, heads []string) (view []*Record, err error) {
+	err = v.lineage(ctx, s, heads, func(l *lineage) error {
+		view = slices.Clip(l.view)
+		return nil
+	})
+	return view, err
+}
+
+// Contents is [Contents] of the view of heads. What was made for an earlier part of it is not made again. It is shared:
+// callers may append to it, and must not change what is in it.
+func (v *Views) Contents(ctx context.Context, s Session, heads []string, reader Reader) (out []*genai.Content, err error) {
+	err = v.lineage(ctx, s, heads, func(l *lineage) error {
+		out, err = l.contents(reader)
+		return err
+	})
+	return out, err
+}
+
+// Changes are the records of the view of heads that change state: what [Fold] needs of it. It is shared: callers must not
+// change it.
+func (v *Views) Changes(ctx context.Context, s Session, heads []string) (out []*Record, err error) {
+	err = v.lineage(ctx, s, heads, func(l *lineage) error {
+		out = slices.Clip(l.changes)
+		return nil
+	})
+	return out, err
+}
+
+// lineage calls use with the view of heads, which nobody changes meanwhile.
+func (v *Views) lineage(ctx context.Context, s Session, heads []string, use func(*lineage) error) error {
 	c := v.session(s.WorkflowID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for generation := 0; ; generation++ {
-		view, missing := c.ancestors(heads)
+		l, missing := c.ancestors(heads)
 		if len(missing) == 0 {
-			return view, nil
+			return use(l)
 		}
 		want := missing
 		if len(c.byID) == 0 || generation >= maxGenerations {
@@ -47,14 +78,14 @@ func (v *Views) View(ctx context.Context, s Session, heads []string) ([]*Record,
 		}
 		records, err := v.log.Events(ctx, s, want)
 		if err != nil {
-			return nil, fmt.Errorf("load events: %w", err)
+			return fmt.Errorf("load events: %w", err)
 		}
 		for _, r := range records {
 			c.byID[r.ID] = r
 		}
 		for _, id := range missing {
 			if c.byID[id] == nil {
-				return nil, fmt.Errorf("view of session %s: event %s: %w", s.ID, id, ErrNotFound)
+				return fmt.Errorf("view of session %s: event %s: %w", s.ID, id, ErrNotFound)
 			}
 		}
 	}

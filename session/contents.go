@@ -24,13 +24,15 @@ type Reader struct {
 	Include string
 }
 
+const includeNone = "none"
+
 // Contents is what a model sees of a view, with ADK's rules: other agents' words are retold as a user's, questions to people
 // are left out, branches of siblings and agents behind tools are invisible, and each call is followed by exactly one
 // response, in call order, however late and in whatever order the results came.
 func Contents(view []*Record, reader Reader) ([]*genai.Content, error) {
 	agentName := reader.Agent
 	visible := visibleTo(view, reader)
-	if reader.Include == "none" {
+	if reader.Include == includeNone {
 		visible = currentTurn(visible, agentName)
 	}
 	responses := responsesTo(visible, agentName)

@@ -35,6 +35,9 @@ type Record struct {
 	Kind    Kind
 	// Body is the event's JSON as it was stored, byte for byte; clients get this.
 	Body []byte
+	// Repeated says of what [Log.Append] returns that what a model or an agent has said was stored before, by another attempt
+	// perhaps, and with other calls.
+	Repeated bool
 }
 
 // Speaks says whether r is what an agent itself says, by its model or its code, and not the result of a call or a question.

@@ -58,6 +58,9 @@ func (s *Store) Append(ctx context.Context, a session.Append) (out []*session.Re
 			return err
 		}
 		out, err = c.appendAt(row, at, a)
+		if err == nil && at.repeated {
+			out[len(out)-1].Repeated = true
+		}
 		return err
 	})
 	return out, err
@@ -91,6 +94,7 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 		out = append(out, r)
 		if !fresh && (e.Kind == session.KindModel || e.Kind == session.KindAgent) {
 			// Another attempt has answered, perhaps otherwise: what hangs on this one's answer must not hang on that one's.
+			at.repeated = true
 			return out, c.save(at, "")
 		}
 		if !fresh {
@@ -129,7 +133,7 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 
 // goesOn refuses the answer of a model to an invocation that has ended: its calls would never get a response.
 func (c *conn) goesOn(at *stand, e session.NewEvent) error {
-	if e.Kind != session.KindModel && e.Kind != session.KindAgent {
+	if e.Kind != session.KindModel && e.Kind != session.KindAgent || e.InvocationID == at.goesOn {
 		return nil
 	}
 	var ended int64

@@ -52,6 +52,9 @@ func eventCases() []testCase {
 			again := said("a", session.KindModel, theAgent, "another text")
 			again.Actions.StateDelta = map[string]any{"user:x": 1}
 			second := k.append(row, theRun, again)[0]
+			require.False(k, first.Repeated)
+			require.True(k, second.Repeated)
+			second.Repeated = false
 			require.Equal(k, first, second)
 			require.Equal(k, []string{"a"}, k.timeline(row))
 			scoped, err := k.s.Scoped(k.ctx, ann)

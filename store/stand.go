@@ -20,22 +20,29 @@ type stand struct {
 	current    bool   // whoever writes does it for the newest run; see enter
 	replaced   bool   // that run has entered just now, after another
 	moved      bool
+	repeated   bool // what a model or an agent has said was stored before
+	// goesOn is the session's invocation if that has not ended; else empty.
+	goesOn string
 }
 
 // lockedStand reads a session that no other transaction can change before this one ends. A database that lets several
 // write at once needs it wherever what is written depends on what was read. Sessions are locked before slots.
 func (c *conn) lockedStand(where string, args ...any) (session.Session, *stand, error) {
 	var at stand
-	found, err := collect(c, `UPDATE sessions SET run = run WHERE `+where+` RETURNING `+sessionColumns+`, run, tips, tips_run, `+c.d.clock, args,
+	found, err := collect(c, `UPDATE sessions SET run = run WHERE `+where+` RETURNING `+sessionColumns+`, run, tips, tips_run,
+		COALESCE((SELECT ended FROM invocations WHERE invocations.id = sessions.invocation), 1), `+c.d.clock, args,
 		func(scan func(...any) error) (session.Session, error) {
 			var tips string
-			var now int64
-			row, err := scanSession(func(dest ...any) error { return scan(append(dest, &at.run, &tips, &at.tipsRun, &now)...) })
+			var ended, now int64
+			row, err := scanSession(func(dest ...any) error { return scan(append(dest, &at.run, &tips, &at.tipsRun, &ended, &now)...) })
 			if err != nil {
 				return row, err
 			}
 			c.passed(now)
 			at.workflowID = row.WorkflowID
+			if ended == 0 {
+				at.goesOn = row.Invocation
+			}
 			return row, decode(tips, &at.tips)
 		})
 	if err != nil {
