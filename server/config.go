@@ -19,6 +19,8 @@ type Config struct {
 	// PublicURL is where browsers reach the server.
 	PublicURL *url.URL
 	SignIn    signin.Mode
+	// Proxies are trusted to say in X-Forwarded-For for whom they ask.
+	Proxies signin.Peers
 	// Origins are further origins whose pages may call the API; usually none.
 	Origins []string
 	// ReturnTo are the exact addresses that the connect page may send browsers back to; usually none.

@@ -32,12 +32,14 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c}
 	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
-	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Log: c.Log})
+	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Log: c.Log})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
 	mux, api := http.NewServeMux(), http.NewServeMux()
 	pages.Mount(mux, c.SignIn.Require(signin.Forms))
+	c.SignIn.Mount(mux)
+	api.HandleFunc("GET /me", me)
 	s.adk().Mount(api)
 	s.runs().Mount(api)
 	(&accounts.Handler{Log: c.Parts.Store, Logger: c.Log}).Mount(api)

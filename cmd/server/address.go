@@ -18,15 +18,18 @@ func onLoopback(addr string, public *url.URL) error {
 	if err != nil {
 		return fmt.Errorf("TARRY_HTTP_ADDR: %q is not HOST:PORT", addr)
 	}
-	ip := net.ParseIP(host)
-	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("TARRY_HTTP_ADDR: %q is not loopback, and without sign-in anybody who reaches it would be the operator; use 127.0.0.1", addr)
+	if !isLoopback(host) {
+		return fmt.Errorf("TARRY_HTTP_ADDR: %q is not loopback, and without sign-in anybody who reaches it would be the operator; use 127.0.0.1, or set TARRY_SIGNIN to oidc, jwt or proxy", addr)
 	}
-	name := public.Hostname()
-	if ip := net.ParseIP(name); name != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("TARRY_PUBLIC_URL: %q is not on loopback, which is all that a server without sign-in serves", public)
+	if !isLoopback(public.Hostname()) {
+		return fmt.Errorf("TARRY_PUBLIC_URL: %q is not on loopback, which is all that a server without sign-in serves; set TARRY_SIGNIN to oidc, jwt or proxy", public)
 	}
 	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func port(public *url.URL) int {

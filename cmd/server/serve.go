@@ -14,7 +14,6 @@ import (
 	"tarry/internal/process"
 	"tarry/internal/wiring"
 	"tarry/server"
-	"tarry/server/signin"
 )
 
 func serve(ctx context.Context, e process.Environment) (err error) {
@@ -23,8 +22,9 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	addr := address(e)
-	if err := onLoopback(addr, c.PublicURL); err != nil {
-		return err
+	signIn, proxies, err := signInSettings(e, c.PublicURL, addr)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
 	}
 	parts, err := wiring.Open(ctx, wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, SecretsDir: c.SecretsDir, LookupEnv: e.Lookup, PublicURL: c.PublicURL,
@@ -52,8 +52,14 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	if err != nil {
 		return fmt.Errorf("set up engine: %w", err)
 	}
+	mode := noSignIn(c.PublicURL, e.Log)
+	if signIn != nil {
+		if mode, err = server.SignIn(parts, *signIn); err != nil {
+			return err //nolint:wrapcheck // says what it is
+		}
+	}
 	s, err := server.New(server.Config{
-		Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: signin.None{Port: port(c.PublicURL), Log: e.Log}, Version: version, Log: e.Log, Metrics: counted.HTTP(),
+		Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Version: version, Log: e.Log, Metrics: counted.HTTP(),
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

@@ -60,11 +60,16 @@ type Parts struct {
 	Inputs *inputs.Service
 	// UserKey keeps users out of workflow ids.
 	UserKey []byte
+	// FormKey signs the form tokens of pages.
+	FormKey []byte
 
 	stop func()
 }
 
-const userKeyName = "workflow-user-hmac"
+const (
+	userKeyName = "workflow-user-hmac"
+	formKeyName = "form-tokens"
+)
 
 // Open opens store and vault and builds the rest. Close ends it.
 func Open(ctx context.Context, c Config) (*Parts, error) {
@@ -114,6 +119,10 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open user key: %w", err)
 	}
+	forms, err := v.NamedKey(ctx, formKeyName)
+	if err != nil {
+		return nil, fmt.Errorf("open form key: %w", err)
+	}
 	document, err := oauth.MetadataURL(c.ClientMetadataURL, c.PublicURL, c.Dev)
 	if err != nil {
 		return nil, fmt.Errorf("client metadata URL: %w", err)
@@ -137,7 +146,7 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 		return nil, fmt.Errorf("set up logins: %w", err)
 	}
 	return &Parts{
-		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key, stop: watch(c, v, s),
+		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key, FormKey: forms, stop: watch(c, v, s),
 		Inputs: &inputs.Service{Store: s, Vault: v, Wake: c.Wake, Log: c.Log},
 	}, nil
 }

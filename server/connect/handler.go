@@ -80,7 +80,7 @@ func New(c Config) (*Handler, error) {
 		peer: c.Peer, unknown: newLimiter(), pages: pages, log: c.Log, now: c.Now,
 	}
 	if h.peer == nil {
-		h.peer = peerAddress
+		h.peer = func(r *http.Request) string { return web.ClientKey(r, nil) }
 	}
 	if h.now == nil {
 		h.now = time.Now

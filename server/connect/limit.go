@@ -1,8 +1,6 @@
 package connect
 
 import (
-	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -55,19 +53,4 @@ func (l *limiter) count(peer string, now time.Time) {
 		l.young[peer] = one
 	}
 	one.AllowN(now, 1)
-}
-
-// peerAddress is the peer's address; of IPv6 the network, since one peer has 2^64 addresses.
-func peerAddress(r *http.Request) string {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return "unknown"
-	}
-	addr := peer.Addr().Unmap().WithZone("")
-	if addr.Is6() {
-		if network, err := addr.Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return addr.String()
 }

@@ -28,7 +28,12 @@ const (
 type Mode interface {
 	// Require lets authenticated callers through, with their [Principal] in the context.
 	Require(route Route) web.Middleware
+	// Mount adds the mode's own routes to mux.
+	Mount(mux *http.ServeMux)
 }
+
+// ModeNone is the mode of [None].
+const ModeNone = "none"
 
 // None is the mode without sign-in: whoever sits at this machine is the operator, who may act for every owner. User ids
 // in paths are labels then, which still separate sessions and credentials.
@@ -56,9 +61,14 @@ func (n None) Require(route Route) web.Middleware {
 	}
 }
 
-// Operator is the principal of [None].
+// Mount implements [Mode]: there is nowhere to sign in.
+func (None) Mount(*http.ServeMux) {}
+
+// Operator is the principal of [None]. Its own user id is the one that the command line uses.
 func Operator() Principal {
-	return NewPrincipal("local operator", "local", func(agent.Owner) bool { return true })
+	p := NewPrincipal("local operator", "local", func(agent.Owner) bool { return true })
+	p.User, p.Mode = "user", ModeNone
+	return p
 }
 
 type refusal struct {
@@ -83,6 +93,11 @@ func (n None) refusal(r *http.Request, route Route) *refusal {
 		return &refusal{http.StatusUnsupportedMediaType, "content type is not JSON", "the content type must be application/json"}
 	}
 	return nil
+}
+
+func loopbackName(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 func loopback(remote string) bool {

@@ -17,8 +17,14 @@ var ErrForbidden = errors.New("not allowed for this caller")
 type Principal struct {
 	// Name is shown to people.
 	Name string
-	// Subject is stable and unique among all principals: for people who sign in, issuer and subject.
+	// Subject is stable and unique among all principals: for people who sign in, a digest of issuer and subject.
 	Subject string
+	// User is the principal's own user id, which [Me] stands for; empty for a service, which has users but is none.
+	User string
+	// Mode is how the principal signed in.
+	Mode string
+	// Service is set for an application that acts for its own users.
+	Service string
 
 	may auth.Access
 }
@@ -28,8 +34,13 @@ func NewPrincipal(name, subject string, may auth.Access) Principal {
 	return Principal{Name: name, Subject: subject, may: may}
 }
 
-// Owner returns the owner that a request names, if the principal may act for it.
+// Owner returns the owner that a request names, if the principal may act for it. The user [Me] is the principal's own.
 func (p Principal) Owner(app, user string) (agent.Owner, error) {
+	if user == Me {
+		if user = p.User; user == "" {
+			return agent.Owner{}, ErrForbidden
+		}
+	}
 	owner := agent.Owner{App: app, User: user}
 	if err := owner.Validate(); err != nil {
 		return agent.Owner{}, fmt.Errorf("%w: %w", ErrForbidden, err)

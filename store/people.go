@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"tarry/auth"
+)
+
+// seenEvery is how exactly a session's last use is known: writing it at every request would make reads into writes.
+const seenEvery = time.Minute
+
+// StartPersonSession keeps a new session under the hash of its id, and ends the one that the browser had. lifetime is its
+// absolute end.
+func (s *Store) StartPersonSession(ctx context.Context, idHash string, p auth.Person, lifetime time.Duration, replaces string) error {
+	return s.tx(ctx, func(c *conn) error {
+		if _, err := c.exec(`DELETE FROM people_sessions WHERE id_hash = ? OR expires <= ?`, replaces, c.now); err != nil {
+			return err
+		}
+		_, err := c.exec(`INSERT INTO people_sessions (id_hash, issuer, subject, name, created, used, expires) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			idHash, p.Issuer, p.Subject, p.Name, c.now, c.now, c.now+lifetime.Microseconds())
+		return err
+	})
+}
+
+// PersonSession returns a session that was used within idle and notes that it is used; [auth.ErrNoSession] otherwise.
+func (s *Store) PersonSession(ctx context.Context, idHash string, idle time.Duration) (auth.PersonSession, error) {
+	var p auth.PersonSession
+	c, err := s.timed(ctx)
+	if err != nil {
+		return p, err
+	}
+	var created, used, expires int64
+	err = c.get(`SELECT issuer, subject, name, created, used, expires FROM people_sessions WHERE id_hash = ? AND expires > ? AND used > ?`,
+		[]any{idHash, c.now, c.now - idle.Microseconds()}, []any{&p.Issuer, &p.Subject, &p.Name, &created, &used, &expires})
+	switch {
+	case missing(err):
+		return auth.PersonSession{}, auth.ErrNoSession
+	case err != nil:
+		return auth.PersonSession{}, err
+	}
+	p.Created, p.Expires = at(created), at(expires)
+	if c.now-used > min(seenEvery, idle/2).Microseconds() {
+		_, err = c.exec(`UPDATE people_sessions SET used = ? WHERE id_hash = ? AND used < ?`, c.now, idHash, c.now)
+	}
+	return p, err
+}
+
+// EndPersonSession ends a session; one that is not there is no error.
+func (s *Store) EndPersonSession(ctx context.Context, idHash string) error {
+	_, err := s.read(ctx).exec(`DELETE FROM people_sessions WHERE id_hash = ?`, idHash)
+	return err
+}
+
+// SpendSignIn notes that a sign-in has come back, once: [auth.ErrSpent] the second time. life is how long it could.
+func (s *Store) SpendSignIn(ctx context.Context, stateHash string, life time.Duration) error {
+	return s.tx(ctx, func(c *conn) error {
+		n, err := c.exec(`INSERT INTO spent_signins (state_hash, expires) VALUES (?, ?) ON CONFLICT (state_hash) DO NOTHING`, stateHash, c.now+life.Microseconds())
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return auth.ErrSpent
+		}
+		_, err = c.exec(`DELETE FROM spent_signins WHERE expires <= ?`, c.now)
+		return err
+	})
+}

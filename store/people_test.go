@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tarry/auth"
+)
+
+func TestPersonSessions(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			again := fresh(t)
+			s, other := again(t), again(t)
+			now := time.Now().UTC().Truncate(time.Microsecond)
+			clock := func() time.Time { return now }
+			s.SetClock(clock)
+			other.SetClock(clock)
+			ann := auth.Person{Issuer: "https://issuer.example", Subject: "ann", Name: "Ann"}
+			const idle = time.Hour
+
+			require.NoError(t, s.StartPersonSession(t.Context(), "one", ann, 24*time.Hour, ""))
+			got, err := other.PersonSession(t.Context(), "one", idle)
+			require.NoError(t, err)
+			require.Equal(t, auth.PersonSession{Person: ann, Created: now, Expires: now.Add(24 * time.Hour)}, got)
+			_, err = s.PersonSession(t.Context(), "two", idle)
+			require.ErrorIs(t, err, auth.ErrNoSession)
+
+			// Use keeps it alive until its absolute end.
+			for range 23 {
+				now = now.Add(59 * time.Minute)
+				_, err = s.PersonSession(t.Context(), "one", idle)
+				require.NoError(t, err)
+			}
+			now = now.Add(61 * time.Minute)
+			_, err = s.PersonSession(t.Context(), "one", idle)
+			require.ErrorIs(t, err, auth.ErrNoSession, "idle")
+			require.NoError(t, s.StartPersonSession(t.Context(), "two", ann, 2*time.Hour, ""))
+			for range 3 {
+				now = now.Add(39 * time.Minute)
+				_, err = s.PersonSession(t.Context(), "two", idle)
+				require.NoError(t, err)
+			}
+			now = now.Add(3 * time.Minute)
+			_, err = s.PersonSession(t.Context(), "two", idle)
+			require.ErrorIs(t, err, auth.ErrNoSession, "lifetime")
+
+			// A new one ends the one it replaces, and no other.
+			require.NoError(t, s.StartPersonSession(t.Context(), "three", ann, 2*time.Hour, ""))
+			require.NoError(t, s.StartPersonSession(t.Context(), "four", ann, 2*time.Hour, ""))
+			require.NoError(t, s.StartPersonSession(t.Context(), "five", ann, 2*time.Hour, "three"))
+			for id, there := range map[string]bool{"three": false, "four": true, "five": true} {
+				_, err = s.PersonSession(t.Context(), id, idle)
+				require.Equal(t, there, err == nil, id)
+			}
+			require.NoError(t, other.EndPersonSession(t.Context(), "five"))
+			require.NoError(t, other.EndPersonSession(t.Context(), "five"))
+			_, err = s.PersonSession(t.Context(), "five", idle)
+			require.ErrorIs(t, err, auth.ErrNoSession)
+		})
+	}
+}
+
+func TestSignInsAreSpentOnce(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			again := fresh(t)
+			s, other := again(t), again(t)
+			now := time.Now()
+			s.SetClock(func() time.Time { return now })
+			other.SetClock(func() time.Time { return now })
+			require.NoError(t, s.SpendSignIn(t.Context(), "state", time.Minute))
+			require.ErrorIs(t, other.SpendSignIn(t.Context(), "state", time.Minute), auth.ErrSpent)
+			require.NoError(t, other.SpendSignIn(t.Context(), "other", time.Minute))
+			now = now.Add(time.Hour)
+			require.NoError(t, s.SpendSignIn(t.Context(), "third", time.Minute))
+			require.NoError(t, s.SpendSignIn(t.Context(), "state", time.Minute), "forgotten with the sign-in itself")
+		})
+	}
+}
