@@ -31,7 +31,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	a := &authorization{
 		id: randomID(), client: client, redirectURI: q.Get("redirect_uri"), state: q.Get("state"),
-		challenge: q.Get("code_challenge"), resource: q.Get("resource"), scopes: strings.Fields(q.Get("scope")),
+		challenge: q.Get("code_challenge"), resource: q.Get("resource"), nonce: q.Get("nonce"), scopes: strings.Fields(q.Get("scope")),
 	}
 	if code, why := p.checkAuthorize(q, f); code != "" {
 		p.redirectError(w, r, a, code, why)
@@ -73,12 +73,12 @@ func (p *Provider) checkAuthorize(q url.Values, f Faults) (code, why string) {
 		return "invalid_request", "code_challenge is not an S256 challenge"
 	case f.RejectResource && q.Has("resource"):
 		return "invalid_target", "resource is not supported"
-	case !q.Has("resource") && !f.ResourceOptional:
+	case !q.Has("resource") && !f.ResourceOptional && !slices.Contains(strings.Fields(q.Get("scope")), ScopeOpenID):
 		return "invalid_target", "resource is missing"
 	case q.Has("resource") && !isResource(q.Get("resource")):
 		return "invalid_target", "resource is not an absolute URI without fragment"
 	}
-	known := p.scopes(f)
+	known := append(slices.Clone(p.scopes(f)), identityScopes()...)
 	for _, s := range strings.Fields(q.Get("scope")) {
 		if !slices.Contains(known, s) {
 			return "invalid_scope", "unknown scope"
@@ -105,7 +105,7 @@ func (p *Provider) approve(w http.ResponseWriter, r *http.Request, a *authorizat
 		scopes = slices.Clone(p.faults.ReplaceScopes)
 	}
 	value := p.newCode(&code{
-		grant:       &grant{user: user, clientID: a.client.ID, resource: a.resource, scopes: scopes},
+		grant:       &grant{user: user, clientID: a.client.ID, resource: a.resource, scopes: scopes, nonce: a.nonce, person: true},
 		redirectURI: a.redirectURI, challenge: a.challenge, expires: p.now().Add(codeTTL),
 	})
 	p.mu.Unlock()

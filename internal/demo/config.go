@@ -37,7 +37,9 @@ type Client struct {
 	// Secret is empty for a public client.
 	Secret string
 	Name   string
-	// AuthMethod is one of AuthNone, AuthBasic and AuthPost; empty means AuthNone without and AuthBasic with a secret.
+	// PublicKey is what AuthPrivateKey verifies with: of package rsa, ecdsa or ed25519.
+	PublicKey any
+	// AuthMethod is one of AuthNone, AuthBasic, AuthPost and AuthPrivateKey; empty means AuthNone without and AuthBasic with a secret.
 	AuthMethod string
 	// RedirectURIs are compared byte by byte.
 	RedirectURIs []string

@@ -46,6 +46,11 @@ type Faults struct {
 	// MetadataIssuer replaces the issuer in the metadata.
 	MetadataIssuer string
 
+	// NoIDToken issues none, NoJWKS answers 503 instead of the keys, ForgedIDToken signs with another key.
+	NoIDToken, NoJWKS, ForgedIDToken bool
+	// IDTokenClaims replace claims of ID tokens; nil values remove them.
+	IDTokenClaims map[string]any
+
 	// Iss replaces the iss parameter of authorization responses (RFC 9207).
 	Iss string
 	// NoIss leaves the parameter out; NoIssMetadata does not advertise it. They are independent.

@@ -55,7 +55,7 @@ func verifierFits(challenge string, form url.Values) bool {
 
 // resourceDiffers refuses a token request whose resource is not byte by byte that of the authorization request.
 func (p *Provider) resourceDiffers(g *grant, form url.Values) (tokenAnswer, bool) {
-	if !form.Has("resource") && p.faults.ResourceOptional {
+	if !form.Has("resource") && (p.faults.ResourceOptional || g.resource == "" && slices.Contains(g.scopes, ScopeOpenID)) {
 		return tokenAnswer{}, false
 	}
 	if form.Get("resource") == g.resource && form.Has("resource") {
@@ -100,7 +100,7 @@ func (p *Provider) redeemRefresh(client Client, form url.Values) tokenAnswer {
 // ownToken is RFC 6749 section 4.4: the client's own token, for clients that were registered for nothing less. The mutex is
 // held.
 func (p *Provider) ownToken(client Client, form url.Values) tokenAnswer {
-	if client.Secret == "" || !slices.Contains(client.GrantTypes, grantClient) {
+	if client.Secret == "" && client.PublicKey == nil || !slices.Contains(client.GrantTypes, grantClient) {
 		return tokenError(http.StatusBadRequest, "unauthorized_client", "grant type is not registered")
 	}
 	scopes := strings.Fields(form.Get("scope"))
@@ -132,6 +132,9 @@ func (p *Provider) issue(client Client, g *grant, scopes []string, withRefresh b
 	offline := !f.RequireOfflineAccess || slices.Contains(g.scopes, ScopeOffline)
 	if withRefresh && offline && !f.NoRefreshToken && client.allows(grantRefresh) {
 		fields["refresh_token"] = p.newRefresh(g)
+	}
+	if g.person {
+		p.identify(fields, g, ttl)
 	}
 	return tokenAnswer{status: http.StatusOK, fields: fields}
 }

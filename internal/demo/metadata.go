@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 )
 
 // metadata is the document of RFC 8414 section 2 with the additions of RFC 9207.
@@ -18,6 +19,7 @@ type metadata struct {
 	ResponseModes         []string `json:"response_modes_supported"`
 	GrantTypes            []string `json:"grant_types_supported"`
 	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
+	AssertionAlgs         []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 	RevocationAuthMethods []string `json:"revocation_endpoint_auth_methods_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported,omitempty"`
 	IssSupported          bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
@@ -28,7 +30,7 @@ type metadata struct {
 }
 
 func (p *Provider) metadata(f Faults) metadata {
-	auth := []string{AuthNone, AuthBasic, AuthPost}
+	auth := []string{AuthNone, AuthBasic, AuthPost, AuthPrivateKey}
 	m := metadata{
 		Issuer:                p.Issuer(),
 		AuthorizationEndpoint: p.AuthorizeURL(),
@@ -39,6 +41,7 @@ func (p *Provider) metadata(f Faults) metadata {
 		ResponseModes:         []string{"query"},
 		GrantTypes:            []string{grantCode, grantRefresh},
 		AuthMethods:           auth,
+		AssertionAlgs:         []string{"RS256", "PS256", "ES256", "EdDSA"},
 		RevocationAuthMethods: auth,
 		IssSupported:          !f.NoIssMetadata,
 	}
@@ -79,14 +82,10 @@ func (p *Provider) oidcMetadata(w http.ResponseWriter, r *http.Request) {
 	}
 	m := p.metadata(f)
 	m.JWKSURI = p.endpoint("/jwks")
+	m.Scopes = append(slices.Clone(m.Scopes), identityScopes()...)
 	m.SubjectTypes = []string{"public"}
 	m.IDTokenAlgs = []string{"RS256"}
 	writeJSON(w, http.StatusOK, m)
-}
-
-// jwks is empty: no ID tokens are issued.
-func (p *Provider) jwks(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"keys": []any{}})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

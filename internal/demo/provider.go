@@ -15,7 +15,8 @@ import (
 )
 
 // Provider is an authorization server with pages: RFC 8414 metadata, authorization code with PKCE (OAuth 2.1), resource
-// indicators (RFC 8707), iss (RFC 9207), dynamic registration (RFC 7591), refresh rotation and revocation (RFC 7009).
+// indicators (RFC 8707), iss (RFC 9207), dynamic registration (RFC 7591), refresh rotation, revocation (RFC 7009), clients that
+// sign (RFC 7523) and ID tokens.
 // It is safe for concurrent use.
 type Provider struct {
 	cfg    ProviderConfig
@@ -24,6 +25,7 @@ type Provider struct {
 	listen listener
 	cookie string // differs per provider: cookies do not know ports
 	key    []byte // of the pages' CSRF tokens
+	signer signer
 
 	mu       sync.Mutex
 	url      string
@@ -38,6 +40,8 @@ type Provider struct {
 	access   map[string]*accessToken
 	refresh  map[string]*refreshToken
 	journal  journal
+	// assertionIDs are those that were used.
+	assertionIDs []string
 }
 
 // NewProvider returns a provider that is not listening yet. An error means that its built-in pages are broken.

@@ -14,6 +14,7 @@ type authorization struct {
 	state       string
 	challenge   string
 	resource    string
+	nonce       string
 	scopes      []string
 }
 
@@ -23,6 +24,8 @@ type grant struct {
 	clientID string
 	resource string
 	scopes   []string
+	nonce    string
+	person   bool // somebody has approved it
 	revoked  bool
 }
 

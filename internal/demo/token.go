@@ -103,6 +103,12 @@ func (p *Provider) answer(r *http.Request, form url.Values) tokenAnswer {
 
 // authenticate is RFC 6749 section 2.3: exactly the registered method and no other. The mutex is held.
 func (p *Provider) authenticate(r *http.Request, form url.Values) (Client, bool) {
+	if form.Has("client_assertion") {
+		if r.Header.Get("Authorization") != "" {
+			return Client{}, false // two methods at once
+		}
+		return p.asserted(form)
+	}
 	id, secret, method := form.Get("client_id"), form.Get("client_secret"), AuthNone
 	if form.Has("client_secret") {
 		method = AuthPost
