@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 // servicesOptions are the flags of demo-services.
 type servicesOptions struct {
 	providerAddr, providerURL, mcpAddr, mcpURL string
-	client, secretFile                         string
+	tls, client, secretFile                    string
 	redirects                                  []string
 }
 
@@ -36,9 +38,10 @@ are for trying out: the passwords are known, and everything is kept in memory.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.providerAddr, "provider-addr", "127.0.0.1:8090", "`address` that the login provider listens on")
-	flags.StringVar(&o.providerURL, "provider-url", "", "`URL` at which browsers and Tarry reach the login provider, its issuer (default http://ADDRESS)")
+	flags.StringVar(&o.providerURL, "provider-url", "", "`URL` at which browsers and Tarry reach the login provider, its issuer (default http://ADDRESS, or https)")
 	flags.StringVar(&o.mcpAddr, "mcp-addr", "127.0.0.1:8091", "`address` that the MCP server listens on")
-	flags.StringVar(&o.mcpURL, "mcp-url", "", "`URL` at which Tarry reaches the MCP server, without /mcp (default http://ADDRESS)")
+	flags.StringVar(&o.mcpURL, "mcp-url", "", "`URL` at which Tarry reaches the MCP server, without /mcp (default http://ADDRESS, or https)")
+	flags.StringVar(&o.tls, "tls", "", "`folder` of cert.pem and key.pem, which demo-certificates makes: both serve https")
 	flags.StringVar(&o.client, "client", "", "`id` of a client that is registered beforehand, for people to sign in to Tarry with")
 	flags.StringVar(&o.secretFile, "client-secret-file", "", "`file` with that client's secret; none makes it a public client")
 	flags.StringArrayVar(&o.redirects, "redirect-uri", nil, "exact redirect `URI` of that client; may be repeated")
@@ -50,12 +53,12 @@ func (a *app) demoServices(ctx context.Context, o servicesOptions) error {
 	if err != nil {
 		return err
 	}
-	provider, err := listenOn(ctx, "provider", o.providerAddr, o.providerURL)
+	provider, err := listenOn(ctx, "provider", o.providerAddr, o.providerURL, o.tls)
 	if err != nil {
 		return err
 	}
 	defer provider.Close()
-	tools, err := listenOn(ctx, "mcp", o.mcpAddr, o.mcpURL)
+	tools, err := listenOn(ctx, "mcp", o.mcpAddr, o.mcpURL, o.tls)
 	if err != nil {
 		return err
 	}
@@ -117,7 +120,7 @@ type place struct {
 	url string
 }
 
-func listenOn(ctx context.Context, flag, addr, known string) (*place, error) {
+func listenOn(ctx context.Context, flag, addr, known, certificates string) (*place, error) {
 	if known != "" {
 		u, err := url.Parse(known)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
@@ -128,8 +131,16 @@ func listenOn(ctx context.Context, flag, addr, known string) (*place, error) {
 	if err != nil {
 		return nil, unusable("--%s-addr: %w", flag, err)
 	}
+	scheme := "http"
+	if certificates != "" {
+		pair, err := tls.LoadX509KeyPair(filepath.Join(certificates, certFile), filepath.Join(certificates, keyFile))
+		if err != nil {
+			return nil, errors.Join(unusable("--tls: %w", err), l.Close())
+		}
+		scheme, l = "https", tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	}
 	if known == "" {
-		known = "http://" + l.Addr().String()
+		known = scheme + "://" + l.Addr().String()
 	}
 	return &place{l, strings.TrimSuffix(known, "/")}, nil
 }

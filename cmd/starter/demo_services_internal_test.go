@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -82,7 +84,7 @@ func get(t *testing.T, address string, out any) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	p, err := listenOn(t.Context(), "x", "127.0.0.1:0", "")
+	p, err := listenOn(t.Context(), "x", "127.0.0.1:0", "", "")
 	require.NoError(t, err)
 	require.NoError(t, p.Close())
 	return p.Addr().String()
@@ -90,7 +92,7 @@ func freeAddress(t *testing.T) string {
 
 func TestDemoServicesRefuses(t *testing.T) {
 	t.Parallel()
-	taken, err := listenOn(t.Context(), "x", "127.0.0.1:0", "")
+	taken, err := listenOn(t.Context(), "x", "127.0.0.1:0", "", "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
 	for want, args := range map[string][]string{
@@ -99,10 +101,43 @@ func TestDemoServicesRefuses(t *testing.T) {
 		"--provider-url \"http://id/x\" is not": {"--provider-url", "http://id/x"},
 		"name it with --client":                 {"--redirect-uri", "http://localhost/callback"},
 		"has no redirect URI":                   {"--client", "tarry"},
+		"--tls: open":                           {"--tls", "/none"},
 		"--client-secret-file: open":            {"--client", "tarry", "--redirect-uri", "http://localhost/callback", "--client-secret-file", "/none"},
 	} {
 		status, _, stderr := starter(t.Context(), nil, append([]string{"demo-services", "--provider-addr", "127.0.0.1:0", "--mcp-addr", "127.0.0.1:0"}, args...)...)
 		require.Equal(t, exitUnusable, status, stderr)
 		require.Contains(t, stderr, want)
 	}
+}
+
+// A CA of the demo's own, which signs for its names alone, lets https be tried.
+func TestDemoServicesOverTLS(t *testing.T) {
+	t.Parallel()
+	ca, dir := t.TempDir(), t.TempDir()
+	certify := func(names ...string) string {
+		status, _, stderr := starter(t.Context(), nil, append([]string{"demo-certificates", "--ca", ca, "--tls", dir}, names...)...)
+		require.Equal(t, exitDone, status, stderr)
+		return stderr
+	}
+	require.Contains(t, certify("127.0.0.1", "id.localhost"), "made")
+	require.Contains(t, certify("127.0.0.1", "id.localhost"), "are good")
+	require.Contains(t, certify("127.0.0.1", "mcp.localhost"), "made", "for other names")
+	said := services(t, "--tls", dir)
+	require.True(t, strings.HasPrefix(said["issuer"], "https://127.0.0.1:"))
+
+	body, err := os.ReadFile(filepath.Join(ca, caFile))
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(body))
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}}
+	address := said["issuer"] + "/.well-known/oauth-authorization-server"
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	status, _, stderr := starter(t.Context(), nil, "health", address)
+	require.Equal(t, exitFailed, status, "nobody else trusts it")
+	require.Contains(t, stderr, "certificate")
 }

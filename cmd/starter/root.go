@@ -43,7 +43,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.showCommand(), a.listCommand(), a.loginsCommand(), a.approveCommand(), a.answerCommand(), a.cancelCommand(),
 		a.auditCommand(), a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(), a.demoServicesCommand(),
-		a.healthCommand(),
+		a.demoCertificatesCommand(), a.healthCommand(),
 	)
 	return root
 }
