@@ -94,7 +94,8 @@ func Variables() map[string]string {
 }
 
 // ConfigFromEnv reads the variables that [Variables] lists, and the model keys GEMINI_API_KEY (or GOOGLE_API_KEY),
-// OPENAI_API_KEY and OPENAI_BASE_URL. It reads the file that TARRY_DATABASE_PASSWORD_FILE names. It reports every problem, joined.
+// OPENAI_API_KEY and OPENAI_BASE_URL. It reads the files that TARRY_DATABASE_PASSWORD_FILE, GEMINI_API_KEY_FILE and
+// OPENAI_API_KEY_FILE name. It reports every problem, joined.
 func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 	e := env{lookup: lookup}
 	c := Config{
@@ -112,9 +113,9 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 		AllowStdio:        e.flag("TARRY_ALLOW_STDIO"),
 		StdioEnv:          e.inherited("TARRY_STDIO_ENV", "PATH,HOME,TMPDIR"),
 		AllowCIDRs:        e.prefixes("TARRY_ALLOW_CIDRS"),
-		GeminiKey:         auth.NewSecret(e.text("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
+		GeminiKey:         auth.NewSecret(e.key("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
 		GeminiBaseURL:     e.text("GEMINI_BASE_URL", ""),
-		OpenAIKey:         auth.NewSecret(e.text("OPENAI_API_KEY", "")),
+		OpenAIKey:         auth.NewSecret(e.key("OPENAI_API_KEY", "")),
 		OpenAIBaseURL:     e.text("OPENAI_BASE_URL", ""),
 		ScriptsDir:        e.text("TARRY_SCRIPTS_DIR", ""),
 		ScriptJournal:     e.text("TARRY_SCRIPT_JOURNAL", ""),
@@ -162,16 +163,40 @@ func (e *env) database() string {
 	if _, twice := u.User.Password(); twice {
 		return problem("TARRY_DATABASE_URL has a password already; leave one of them out")
 	}
-	password, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	text, err := secretFile(file)
 	if err != nil {
-		return problem(fmt.Sprintf("%s cannot be read: %v", file, errors.Unwrap(err)))
-	}
-	text := strings.TrimRight(string(password), "\r\n")
-	if text == "" {
-		return problem(file + " is empty")
+		return problem(err.Error())
 	}
 	u.User = url.UserPassword(u.User.Username(), text)
 	return u.String()
+}
+
+// key is a variable or the content of the file that NAME_FILE names.
+func (e *env) key(name, fallback string) string {
+	file := e.text(name+"_FILE", "")
+	if file == "" {
+		return e.text(name, fallback)
+	}
+	text, err := secretFile(file)
+	switch {
+	case err != nil:
+		e.errs = append(e.errs, fmt.Errorf("%s_FILE: %w", name, err))
+	case e.text(name, "") != "":
+		e.errs = append(e.errs, fmt.Errorf("%s_FILE: %s is set as well; leave one of them out", name, name))
+	}
+	return text
+}
+
+func secretFile(file string) (string, error) {
+	body, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", file, errors.Unwrap(err))
+	}
+	text := strings.TrimRight(string(body), "\r\n")
+	if text == "" {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	return text, nil
 }
 
 func (e *env) flag(name string) bool {

@@ -47,3 +47,17 @@ func TestDatabasePasswordFile(t *testing.T) {
 		})
 	}
 }
+
+// So may keys of models.
+func TestModelKeyFiles(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, []byte("the key\n"), 0o600))
+	c, err := tarry.ConfigFromEnv(lookup(map[string]string{"OPENAI_API_KEY_FILE": file, "GEMINI_API_KEY_FILE": file}))
+	require.NoError(t, err)
+	require.Equal(t, "the key", c.OpenAIKey.Reveal())
+	require.Equal(t, "the key", c.GeminiKey.Reveal())
+	_, err = tarry.ConfigFromEnv(lookup(map[string]string{"OPENAI_API_KEY_FILE": file, "OPENAI_API_KEY": "another", "GEMINI_API_KEY_FILE": "/none"}))
+	require.ErrorContains(t, err, "OPENAI_API_KEY_FILE: OPENAI_API_KEY is set as well")
+	require.ErrorContains(t, err, "GEMINI_API_KEY_FILE: /none cannot be read: no such file")
+}
