@@ -167,11 +167,14 @@ func (e *env) database() string {
 	if err != nil {
 		return problem(err.Error())
 	}
+	if text == "" {
+		return problem(file + " is empty")
+	}
 	u.User = url.UserPassword(u.User.Username(), text)
 	return u.String()
 }
 
-// key is a variable or the content of the file that NAME_FILE names.
+// key is a variable or the content of the file that NAME_FILE names; an empty file is an unset variable.
 func (e *env) key(name, fallback string) string {
 	file := e.text(name+"_FILE", "")
 	if file == "" {
@@ -192,11 +195,7 @@ func secretFile(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s cannot be read: %w", file, errors.Unwrap(err))
 	}
-	text := strings.TrimRight(string(body), "\r\n")
-	if text == "" {
-		return "", fmt.Errorf("%s is empty", file)
-	}
-	return text, nil
+	return strings.TrimRight(string(body), "\r\n"), nil
 }
 
 func (e *env) flag(name string) bool {
