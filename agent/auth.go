@@ -8,6 +8,11 @@ import (
 // Problems lists what is wrong with an authorization definition; Agent is left empty.
 func (a *Auth) Problems() []FieldError {
 	p := &authProblems{Auth: a}
+	if a.Typed() {
+		p.key()
+		return p.found
+	}
+	p.keyless()
 	switch a.Type {
 	case AuthOAuth2:
 		p.oauth2()
@@ -18,7 +23,7 @@ func (a *Auth) Problems() []FieldError {
 			p.add("auth_scheme", "an MCP server's endpoints are discovered; leave them out or use type oauth2")
 		}
 	default:
-		p.add("auth_scheme.type", "%q is not one of oauth2, openIdConnect", a.Type)
+		p.add("auth_scheme.type", "%q is not one of oauth2, openIdConnect, apiKey, http", a.Type)
 	}
 	p.client()
 	p.method()

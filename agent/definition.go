@@ -167,6 +167,10 @@ const (
 	AuthOpenIDConnect AuthType = "openIdConnect"
 	// AuthMCP is the MCP authorization spec: the server's 401 starts discovery. It is the default of an MCP toolset.
 	AuthMCP AuthType = "mcp"
+	// AuthAPIKey is a key that a person types in: OpenAPI's apiKey.
+	AuthAPIKey AuthType = "apiKey"
+	// AuthHTTP is a user name and password, or a bearer token, that a person types in: OpenAPI's http.
+	AuthHTTP AuthType = "http"
 )
 
 // ClientAuthPrivateKey is the value of [Auth.ClientAuth] for a client that signs (OpenID Connect Core section 9).
@@ -219,6 +223,16 @@ type Auth struct {
 	// LegacyAuthorization takes the origin of an MCP server without protected resource metadata for its authorization
 	// server, as the MCP specification of 2025-03-26 has it, with guessed endpoints if need be and without a PKCE check.
 	LegacyAuthorization bool `json:"legacy_authorization,omitempty"`
+
+	// In, Name and Scheme say how a key is sent: In and Name are OpenAPI's for [AuthAPIKey] ([InHeader], [InQuery], [InCookie]
+	// and the name there), Scheme is [SchemeBasic] or [SchemeBearer] for [AuthHTTP].
+	In     string `json:"in,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Scheme string `json:"scheme,omitempty"`
+	// Secret is the app's own API key, password or bearer token, and Username, for [SchemeBasic], whose the password is. Where
+	// Secret is empty, the person is asked.
+	Secret   SecretRef      `json:"secret,omitempty"`
+	Username SecretTemplate `json:"username,omitempty"`
 
 	// Domain gives the agent a credential of its own inside the app; empty means shared by the app.
 	Domain string `json:"domain,omitempty"`

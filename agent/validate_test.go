@@ -194,7 +194,7 @@ func TestAuthProblems(t *testing.T) {
 		"mcp":                 {agent.Auth{Type: agent.AuthMCP}, nil},
 		"mcp endpoints":       {agent.Auth{Type: agent.AuthMCP, TokenURL: token}, []string{"auth_scheme: an MCP server's endpoints are discovered; leave them out or use type oauth2"}},
 		"mcp secret":          {agent.Auth{Type: agent.AuthMCP, ClientSecret: "${file:x}"}, []string{"auth_credential.oauth2.client_id: missing; a client secret belongs to a registered client"}},
-		"type":                {agent.Auth{Type: "x", ClientID: "c"}, []string{`auth_scheme.type: "x" is not one of oauth2, openIdConnect`}},
+		"type":                {agent.Auth{Type: "x", ClientID: "c"}, []string{`auth_scheme.type: "x" is not one of oauth2, openIdConnect, apiKey, http`}},
 		"literal secret":      {agent.Auth{Type: agent.AuthMCP, ClientID: "c", ClientSecret: "hunter2"}, []string{"auth_credential.oauth2.client_secret: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"}},
 		"method":              {agent.Auth{Type: agent.AuthMCP, ClientID: "c", ClientAuth: "x"}, []string{`auth_credential.oauth2.token_endpoint_auth_method: "x" is not one of client_secret_basic, client_secret_post, private_key_jwt, none`}},
 		"method no secret":    {agent.Auth{Type: agent.AuthMCP, ClientID: "c", ClientAuth: "client_secret_post"}, []string{"auth_credential.oauth2.client_secret: missing; token_endpoint_auth_method client_secret_post sends it"}},

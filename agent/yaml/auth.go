@@ -25,7 +25,7 @@ func (l *loader) auth(o *object, field string) *agent.Auth {
 	if v, ok := o.get("auth_credential"); ok {
 		v.place(field + ".auth_credential")
 		credential(v, field, a)
-		used = used || a.ClientID != "" || a.ClientSecret != "" || a.PrivateKey != ""
+		used = used || a.ClientID != "" || a.ClientSecret != "" || a.PrivateKey != "" || a.Secret != "" || a.Username != ""
 	} else {
 		o.missing("auth_credential").place(field + ".auth_credential")
 	}
@@ -44,6 +44,9 @@ func (l *loader) auth(o *object, field string) *agent.Auth {
 	return a
 }
 
+// schemes are the types of auth_scheme.
+func schemes() []string { return []string{"oauth2", "openIdConnect", "apiKey", "http"} }
+
 func scheme(v value, field string, a *agent.Auth) {
 	o := v.object(snake)
 	if o == nil {
@@ -51,7 +54,7 @@ func scheme(v value, field string, a *agent.Auth) {
 	}
 	t, ok := o.get("type")
 	if !ok {
-		v.fail("has no type; write oauth2 or openIdConnect")
+		v.fail("has no type; write %s", strings.Join(schemes(), ", "))
 		return
 	}
 	t.place(field + ".auth_scheme.type")
@@ -62,11 +65,17 @@ func scheme(v value, field string, a *agent.Auth) {
 	case "openIdConnect":
 		a.Type = agent.AuthOpenIDConnect
 		openIDScheme(o, field, a)
-	case "apiKey", "http", "serviceAccount", "gcpAuthProviderScheme":
-		t.fail("ADK knows %s, Tarry does not yet; there are oauth2 and openIdConnect", kind)
+	case "apiKey":
+		a.Type = agent.AuthAPIKey
+		apiKeyScheme(o, field, a)
+	case "http":
+		a.Type = agent.AuthHTTP
+		httpScheme(o, field, a)
+	case "serviceAccount", "gcpAuthProviderScheme":
+		t.fail("ADK knows %s, Tarry does not yet; there are %s", kind, strings.Join(schemes(), ", "))
 	default:
 		if !slices.Contains(v.doc.bad, t.path) {
-			t.fail("there is no scheme %s; %s", t.shown(), instead(kind, []string{"oauth2", "openIdConnect"}))
+			t.fail("there is no scheme %s; %s", t.shown(), instead(kind, schemes()))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package yaml
 
 import (
 	"slices"
+	"strings"
 
 	"tarry/agent"
 )
@@ -13,23 +14,28 @@ func credential(v value, field string, a *agent.Auth) {
 	if o == nil {
 		return
 	}
-	o.only([]string{"auth_type", "oauth2"}, map[string]string{
-		"api_key": "", "http": "send it in headers, as a secret reference", "service_account": "", "resource_ref": "",
-	})
+	o.only([]string{"auth_type", "oauth2", "api_key", "http"}, map[string]string{"service_account": "", "resource_ref": ""})
 	if t, ok := o.get("auth_type"); ok {
 		switch kind := t.text(); kind {
 		case "oauth2", "openIdConnect":
-		case "apiKey", "http", "serviceAccount":
-			t.fail("ADK knows %s, Tarry does not yet; there are oauth2 and openIdConnect", kind)
+		case "apiKey", "http":
+			if string(a.Type) != kind {
+				t.fail("%s needs an auth_scheme of type %s, which says where it is sent", kind, kind)
+				return
+			}
+		case "serviceAccount":
+			t.fail("ADK knows %s, Tarry does not yet; there are %s", kind, strings.Join(schemes(), ", "))
 			return
 		default:
 			if !slices.Contains(v.doc.bad, t.path) {
-				t.fail("not an auth_type; write oauth2 or openIdConnect")
+				t.fail("not an auth_type; write %s", strings.Join(schemes(), ", "))
 			}
 			return
 		}
 	}
+	typed(o, field, a)
 	if c, ok := o.get("oauth2"); ok {
+		c.place(field + ".auth_credential.oauth2")
 		client(c, field, a)
 	}
 }

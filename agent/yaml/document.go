@@ -175,7 +175,7 @@ func (d *document) references(v value) {
 	switch {
 	case v.node.Kind != yaml.ScalarNode:
 	case !d.secrets[v.node] && (strings.Contains(text, "${env:") || strings.Contains(text, "${file:")):
-		v.fail("secret references may stand in client_secret, headers and env only; take it out")
+		v.fail("secret references may stand in client_secret, api_key, credentials, headers and env only; take it out")
 	case !d.vars[v.node] && strings.Contains(text, "${var:"):
 		v.fail("${var:…} may stand in url and model only; write the value out")
 	}

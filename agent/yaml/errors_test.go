@@ -19,6 +19,9 @@ const (
 	mcp = head + "tools:\n  - name: McpToolset\n    args:\n"
 	web = mcp + "      streamable_http_connection_params:\n        url: https://x.example/mcp\n"
 	// client is a client with a secret, in one line.
+	// key and basic are schemes whose credential a person types.
+	key    = "      auth_scheme: {type: apiKey, in: header, name: X-Key}\n"
+	basic  = "      auth_scheme: {type: http, scheme: basic}\n"
 	client = "      auth_credential: {oauth2: {client_id: c, client_secret: '${file:x}'}}\n"
 )
 
@@ -89,8 +92,8 @@ func badFiles() map[string]struct {
 		"unknown variable":    one("name: a\nmodel: ${var:MODULE}\n", `2: model: there is no variable "MODULE"; known: MCP_URL, MODEL`),
 		"open variable":       one("name: a\nmodel: ${var:MODEL\n", "2: model: ${var: is not closed; write ${var:NAME}"),
 		"variable elsewhere":  one(head+"instruction: Use ${var:MODEL}.\n", "3: instruction: ${var:…} may stand in url and model only; write the value out"),
-		"secret in prompt":    one(head+"instruction: The key is ${env:TARRY_SECRET_X}.\n", "3: instruction: secret references may stand in client_secret, headers and env only; take it out"),
-		"secret in model":     one("name: a\nmodel: ${file:x}\n", "2: model: secret references may stand in client_secret, headers and env only; take it out"),
+		"secret in prompt":    one(head+"instruction: The key is ${env:TARRY_SECRET_X}.\n", "3: instruction: secret references may stand in client_secret, api_key, credentials, headers and env only; take it out"),
+		"secret in model":     one("name: a\nmodel: ${file:x}\n", "2: model: secret references may stand in client_secret, api_key, credentials, headers and env only; take it out"),
 		"artifact":            one(head+"instruction: Read {artifact.x}.\n", "3: instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
 		"static mapping":      one(head+"static_instruction: {parts: []}\n", "3: static_instruction: a mapping must be text; quote it"),
 		"global artifact":     one(head+"global_instruction: Read {artifact.x}.\n", "3: global_instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
@@ -154,7 +157,7 @@ func badFiles() map[string]struct {
 		"bad url":              one(mcp+"      sse_connection_params: {url: 'x.example/mcp'}\n", `6: tools[0].args.sse_connection_params.url: "x.example/mcp" is not an http(s) URL`),
 		"url with password":    one(mcp+"      sse_connection_params: {url: 'https://me:hunter2@x.example'}\n", "6: tools[0].args.sse_connection_params.url: contains a user name or password; send it in headers, as a secret reference"),
 		"url with token":       one(mcp+"      sse_connection_params: {url: 'https://x.example?api_key=hunter2'}\n", "6: tools[0].args.sse_connection_params.url: holds a secret in its query (api_key); send it in headers, as a secret reference"),
-		"url with reference":   one(mcp+"      sse_connection_params: {url: '${env:TARRY_SECRET_URL}'}\n", "6: tools[0].args.sse_connection_params.url: secret references may stand in client_secret, headers and env only; take it out"),
+		"url with reference":   one(mcp+"      sse_connection_params: {url: '${env:TARRY_SECRET_URL}'}\n", "6: tools[0].args.sse_connection_params.url: secret references may stand in client_secret, api_key, credentials, headers and env only; take it out"),
 		"timeout as text":      one(web+"        timeout: 5s\n", `8: tools[0].args.streamable_http_connection_params.timeout: "5s" must be a number`),
 		"timeout of zero":      one(web+"        timeout: 0\n", `8: tools[0].args.streamable_http_connection_params.timeout: "0" must be seconds, more than 0 and at most 86400`),
 		"terminate_on_close":   one(web+"        terminate_on_close: false\n", "8: tools[0].args.streamable_http_connection_params.terminate_on_close: ADK knows false, Tarry does not yet; remove it"),
@@ -168,8 +171,8 @@ func badFiles() map[string]struct {
 		"header variable":      one(web+"        headers:\n          Authorization: Bearer ${env:HOME}\n", `9: tools[0].args.streamable_http_connection_params.headers.Authorization: secret variable "HOME" must begin with TARRY_SECRET_`),
 		"header of ADK's env":  one(web+"        headers:\n          X-Team: ${TEAM}\n", "9: tools[0].args.streamable_http_connection_params.headers.X-Team: contains ${ that begins no reference; there are ${env:TARRY_SECRET_NAME} and ${file:NAME}"),
 
-		"scheme without type":        one(web+"      auth_scheme: {flows: {}}\n", "8: tools[0].args.auth_scheme: has no type; write oauth2 or openIdConnect"),
-		"scheme of ADK":              one(web+"      auth_scheme: {type: apiKey, in: header, name: x}\n", "8: tools[0].args.auth_scheme.type: ADK knows apiKey, Tarry does not yet; there are oauth2 and openIdConnect"),
+		"scheme without type":        one(web+"      auth_scheme: {flows: {}}\n", "8: tools[0].args.auth_scheme: has no type; write oauth2, openIdConnect, apiKey, http"),
+		"scheme of ADK":              one(web+"      auth_scheme: {type: gcpAuthProviderScheme}\n", "8: tools[0].args.auth_scheme.type: ADK knows gcpAuthProviderScheme, Tarry does not yet; there are oauth2, openIdConnect, apiKey, http"),
 		"scheme unknown":             one(web+"      auth_scheme: {type: oauth}\n", `8: tools[0].args.auth_scheme.type: there is no scheme "oauth"; did you mean oauth2?`),
 		"flow of ADK":                one(web+"      auth_scheme: {type: oauth2, flows: {implicit: {}}}\n", "8: tools[0].args.auth_scheme.flows.implicit: ADK knows this key, Tarry does not yet; use authorizationCode"),
 		"no flows":                   one(web+"      auth_scheme: {type: oauth2}\n", "8: tools[0].args.auth_scheme: has no flows; write flows with authorizationCode"),
@@ -179,12 +182,27 @@ func badFiles() map[string]struct {
 		"openid wrong url":           one(web+"      auth_scheme: {type: openIdConnect, openIdConnectUrl: 'https://i.example'}\n", `8: tools[0].args.auth_scheme.openIdConnectUrl: "https://i.example" does not end in /.well-known/openid-configuration; write issuerUrl instead`),
 		"literal secret":             one(web+"      auth_credential:\n        oauth2:\n          client_id: c\n          client_secret: hunter2\n", "11: tools[0].args.auth_credential.oauth2.client_secret: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"),
 		"number as secret":           one(web+"      auth_credential: {oauth2: {client_id: c, client_secret: 4711}}\n", "8: tools[0].args.auth_credential.oauth2.client_secret: the value must be text; quote it"),
-		"secret in client_id":        one(web+"      auth_credential: {oauth2: {client_id: '${env:TARRY_SECRET_X}'}}\n", "8: tools[0].args.auth_credential.oauth2.client_id: secret references may stand in client_secret, headers and env only; take it out"),
+		"secret in client_id":        one(web+"      auth_credential: {oauth2: {client_id: '${env:TARRY_SECRET_X}'}}\n", "8: tools[0].args.auth_credential.oauth2.client_id: secret references may stand in client_secret, api_key, credentials, headers and env only; take it out"),
 		"secret file outside":        one(web+"      auth_credential: {oauth2: {client_id: c, client_secret: '${file:../x}'}}\n", `8: tools[0].args.auth_credential.oauth2.client_secret: secret file "../x" must be a path below the secrets folder`),
 		"secret alone":               one(web+"      auth_credential: {oauth2: {client_secret: '${file:x}'}}\n", "8: tools[0].args.auth_credential.oauth2.client_id: missing; a client secret belongs to a registered client"),
 		"issued token":               one(web+"      auth_credential: {oauth2: {client_id: c, accessToken: hunter2}}\n", "8: tools[0].args.auth_credential.oauth2.accessToken: comes from a login and is kept in the vault; remove it"),
 		"audience":                   one(web+"      auth_credential: {oauth2: {client_id: c, audience: x}}\n", "8: tools[0].args.auth_credential.oauth2.audience: ADK knows this key, Tarry does not yet; name the resource in tarry"),
-		"api key":                    one(web+"      auth_credential: {auth_type: apiKey, api_key: hunter2}\n", "8: tools[0].args.auth_credential.api_key: ADK knows this key, Tarry does not yet; remove it", "8: tools[0].args.auth_credential.auth_type: ADK knows apiKey, Tarry does not yet; there are oauth2 and openIdConnect"),
+		"api key":                    one(web+"      auth_credential: {auth_type: apiKey, api_key: hunter2}\n", "8: tools[0].args.auth_credential.auth_type: apiKey needs an auth_scheme of type apiKey, which says where it is sent"),
+		"key":                        one(web+"      auth_credential: {api_key: hunter2}\n", "8: tools[0].args.auth_credential.api_key: needs an auth_scheme of type apiKey, which says where it is sent"),
+		"literal key":                one(web+key+"      auth_credential:\n        auth_type: apiKey\n        api_key: hunter2\n", "11: tools[0].args.auth_credential.api_key: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"),
+		"key in the body":            one(web+"      auth_scheme: {type: apiKey, in: body, name: k}\n", `8: tools[0].args.auth_scheme.in: "body" is not one of header, query, cookie`),
+		"key without name":           one(web+"      auth_scheme: {type: apiKey, in: query}\n", "8: tools[0].args.auth_scheme.name: missing; write what the server calls the query"),
+		"key in a protocol header":   one(web+"      auth_scheme: {type: apiKey, in: header, name: Mcp-Session-Id}\n", "8: tools[0].args.auth_scheme.name: Mcp-Session-Id says something else to the server; name the header that the server wants the key in"),
+		"key with scopes":            one(web+key+"      tarry: {max_scopes: [read]}\n", "9: tools[0].args.tarry.max_scopes: belongs to a login at a provider; apiKey has none, remove it"),
+		"key with client":            one(web+key+client, "9: tools[0].args.auth_credential.oauth2: belongs to a login at a provider; apiKey has none, remove it"),
+		"http without scheme":        one(web+"      auth_scheme: {type: http}\n", `8: tools[0].args.auth_scheme.scheme: "" is not one of basic, bearer`),
+		"http digest":                one(web+"      auth_scheme: {type: http, scheme: digest}\n", `8: tools[0].args.auth_scheme.scheme: "digest" is not one of basic, bearer`),
+		"literal password":           one(web+basic+"      auth_credential: {auth_type: http, http: {scheme: basic, credentials: {username: me, password: hunter2}}}\n", "9: tools[0].args.auth_credential.http.credentials.password: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"),
+		"password alone":             one(web+basic+"      auth_credential: {http: {credentials: {password: '${file:x}'}}}\n", "9: tools[0].args.auth_credential.http.credentials.username: missing; the password is one user's. Write it, or leave out both and the person is asked"),
+		"user alone":                 one(web+basic+"      auth_credential: {http: {credentials: {username: me}}}\n", "9: tools[0].args.auth_credential.http.credentials.password: missing; give it as a reference, or leave out username too and the person is asked"),
+		"token for basic":            one(web+basic+"      auth_credential: {http: {credentials: {token: hunter2}}}\n", "9: tools[0].args.auth_credential.http.credentials.token: the scheme has no token; remove it or change the scheme"),
+		"literal token":              one(web+"      auth_scheme: {type: http, scheme: bearer}\n      auth_credential: {authType: http, http: {credentials: {token: hunter2}}}\n", "9: tools[0].args.auth_credential.http.credentials.token: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"),
+		"other scheme":               one(web+basic+"      auth_credential: {http: {scheme: bearer}}\n", "9: tools[0].args.auth_credential.http.scheme: is not that of auth_scheme; remove it"),
 		"credential as text":         one(web+"      auth_credential: hunter2\n", "8: tools[0].args.auth_credential: the value must be a mapping (keys with values)"),
 		"client auth of ADK":         one(web+"      auth_credential: {oauth2: {client_id: c, token_endpoint_auth_method: client_secret_jwt}}\n", "8: tools[0].args.auth_credential.oauth2.token_endpoint_auth_method: ADK knows client_secret_jwt, Tarry does not; use private_key_jwt, client_secret_basic, client_secret_post or none"),
 		"client auth unknown":        one(web+"      auth_credential: {oauth2: {client_id: c, token_endpoint_auth_method: x}}\n", `8: tools[0].args.auth_credential.oauth2.token_endpoint_auth_method: "x" is not one of client_secret_basic, client_secret_post, private_key_jwt, none`),
