@@ -78,7 +78,7 @@ func (w *Worker) build(app App, c Config, functions *tools.Registry) error {
 		Log: w.parts.Store, Definitions: w.parts.Store, Listings: w.parts.Store, Requests: w.parts.Store, Inputs: w.parts.Inputs,
 		Models: models, Callbacks: app.Callbacks, Functions: functions, Builtins: builtins, Toolsets: w.toolsets,
 		Broker: func(owner agent.Owner, use activities.Use, scrub *auth.Scrubber) auth.Broker {
-			return w.parts.Logins.Broker(owner, oauth.Use(use), scrub)
+			return w.parts.Keys.Broker(w.parts.Logins.Broker(owner, oauth.Use(use), scrub), owner, oauth.Use(use), scrub)
 		},
 		Link: func(r auth.Request) string { return r.Link(c.PublicURL.String()) },
 		Now:  time.Now, Slog: c.Log, Fault: c.Fault,

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"tarry/agent"
 )
 
-// AccessToken is a live access token.
+// AccessToken is a live access token, or what a person typed in its place.
 type AccessToken struct {
+	// Access is the token, API key or password.
 	Access Secret
+	// Username is whose password it is; zero where it is none.
+	Username Secret
 	// Version grows with every login and refresh of the slot.
 	Version int64
 	Scopes  []string
@@ -54,41 +58,31 @@ func WithBroker(ctx context.Context, b Broker, tool string, declared []agent.Aut
 	return context.WithValue(ctx, brokerKey{}, toolAuth{broker: b, declared: declared, tool: tool})
 }
 
-// Token returns the access token for the credential that the running Go tool declares under key. When a person must
+// Token returns the access token for the credential that the running Go tool declares under key; for one that a person types
+// in, the API key, the bearer token, or the password with its user name. When a person must
 // log in first it returns a [*RequiredError]; the tool returns that error as it is, the run waits, and the tool is called
 // again with the same call id. The tool sends the token to the resource it declared and nowhere else.
 func Token(ctx context.Context, key string) (AccessToken, error) {
-	t, ok := ctx.Value(brokerKey{}).(toolAuth)
-	if !ok {
-		return AccessToken{}, fmt.Errorf("%w: not inside a tool call", ErrNotDeclared)
+	t, a, err := declared(ctx, key)
+	if err != nil {
+		return AccessToken{}, err
 	}
-	for _, a := range t.declared {
-		if a.Key == key {
-			token, err := t.broker.Token(ctx, Want{Auth: a, Tool: t.tool})
-			if err != nil {
-				return AccessToken{}, fmt.Errorf("token %s: %w", key, err)
-			}
-			return token, nil
-		}
+	token, err := t.broker.Token(ctx, Want{Auth: a, Tool: t.tool})
+	if err != nil {
+		return AccessToken{}, fmt.Errorf("token %s: %w", key, err)
 	}
-	return AccessToken{}, fmt.Errorf("%w: %q", ErrNotDeclared, key)
+	return token, nil
 }
 
 // Refused tells the broker that the resource did not take the token of key (HTTP 401). nil means that a fresh one is
 // there; else the tool returns the error.
 func Refused(ctx context.Context, key string, t AccessToken) error {
-	c, ok := ctx.Value(brokerKey{}).(toolAuth)
-	if !ok {
-		return fmt.Errorf("%w: not inside a tool call", ErrNotDeclared)
+	c, a, err := declared(ctx, key)
+	if err != nil {
+		return err
 	}
-	for _, a := range c.declared {
-		if a.Key == key {
-			err := c.broker.Challenged(ctx, Want{Auth: a, Tool: c.tool}, Challenge{Status: 401, Used: t.Version})
-			if err != nil {
-				return fmt.Errorf("token %s: %w", key, err)
-			}
-			return nil
-		}
+	if err := c.broker.Challenged(ctx, Want{Auth: a, Tool: c.tool}, Challenge{Status: http.StatusUnauthorized, Used: t.Version}); err != nil {
+		return fmt.Errorf("token %s: %w", key, err)
 	}
-	return fmt.Errorf("%w: %q", ErrNotDeclared, key)
+	return nil
 }

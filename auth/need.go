@@ -57,6 +57,8 @@ type Need struct {
 	Metadata string `json:"metadata,omitempty"`
 	// Relaxed are the rules that the definition gave up for this login ("omit_resource"), for log and audit.
 	Relaxed []string `json:"relaxed,omitempty"`
+	// Typed is set where a person is asked to type the credential in: what it is and how it is sent.
+	Typed *Key `json:"typed,omitempty"`
 }
 
 // Provider is an authorization server.

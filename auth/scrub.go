@@ -2,6 +2,7 @@ package auth
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,7 +27,11 @@ func (s *Scrubber) Add(secret Secret) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, form := range []string{v, url.QueryEscape(v), base64.StdEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v))} {
+	quoted, err := json.Marshal(v)
+	if err != nil {
+		quoted = []byte(v)
+	}
+	for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`), base64.StdEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v))} {
 		if !slices.Contains(s.values, form) {
 			s.values = append(s.values, form)
 		}

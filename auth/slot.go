@@ -27,6 +27,7 @@ const (
 	ClientOwn           = "app:"     // followed by the client id: the app's own credential, not a person's
 	ClientMetadata      = "metadata" // our metadata document, whose URL is the id everywhere
 	ClientDynamic       = "dynamic"  // registered by ourselves, one for each provider and redirect URI
+	ClientKey           = "key:"     // no client: how a key that a person typed is sent follows, see [Key]
 )
 
 // ID is a digest of the slot, with length-prefixed parts: two slots never share one.

@@ -28,8 +28,8 @@ func (s *Store) Callbacks(ctx context.Context, limit int) ([]string, error) {
 // useCallback notes that a login needs the callback path of its provider: the path is known from then on, and listed in
 // the metadata document where that is the client.
 func (c *conn) useCallback(n auth.Need) error {
-	if !n.Login() {
-		return nil // no login, so nobody comes back
+	if !n.Login() || n.Typed != nil {
+		return nil // nobody is sent away, so nobody comes back
 	}
 	document := 0
 	if n.Slot.Client == auth.ClientMetadata {

@@ -122,7 +122,7 @@ func (s *Service) waits(r auth.Request) error {
 
 // sound refuses a row that somebody changed: the person who is asked would give the token to another.
 func sound(r auth.Request) error {
-	if !r.Need.Login() {
+	if !r.Need.Login() || r.Need.Typed != nil {
 		return misconfigured("request %s asks for no login", r.ID)
 	}
 	if r.Need.Slot.Owner != r.Owner {

@@ -48,7 +48,7 @@ func (s *Service) Page(ctx context.Context, access auth.Access, requestID string
 		Request: r, ProviderHost: discovery.Host(n.Provider.AuthorizationEndpoint), Scopes: n.Scopes, New: n.Scopes,
 		App: r.Owner.App, Agent: r.Agent, Tool: n.Tool, Toolset: n.Toolset, Status: r.Status,
 	}
-	p.Runs, p.Askers = asking(behind)
+	p.Runs, p.Askers = Asking(behind)
 	p.Shown = behind[len(behind)-1].ID
 	if n.Server != "" {
 		p.ServerHost = discovery.Host(n.Server)
@@ -65,7 +65,8 @@ func (s *Service) Page(ctx context.Context, access auth.Access, requestID string
 	return p, nil
 }
 
-func asking(behind []auth.Request) (runs int, askers []Asker) {
+// Asking counts the sessions of requests and lists what asks in them, each once.
+func Asking(behind []auth.Request) (runs int, askers []Asker) {
 	sessions, known := map[string]bool{}, map[Asker]bool{}
 	for _, r := range behind {
 		a := Asker{Agent: r.Agent, Tool: r.Need.Tool, Toolset: r.Need.Toolset}

@@ -15,6 +15,7 @@ import (
 	"tarry/auth"
 	"tarry/auth/discovery"
 	"tarry/auth/inputs"
+	"tarry/auth/keys"
 	"tarry/auth/oauth"
 	"tarry/auth/vault"
 	"tarry/internal/safehttp"
@@ -57,6 +58,7 @@ type Parts struct {
 	Vault  *vault.Vault
 	HTTP   *safehttp.Client
 	Logins *oauth.Service
+	Keys   *keys.Service
 	Inputs *inputs.Service
 	// UserKey keeps users out of workflow ids.
 	UserKey []byte
@@ -147,6 +149,7 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 	}
 	return &Parts{
 		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key, FormKey: forms, stop: watch(c, v, s),
+		Keys:   &keys.Service{Store: s, Vault: v, Secrets: Secrets(c.SecretsDir, c.LookupEnv), Wake: c.Wake, Log: c.Log},
 		Inputs: &inputs.Service{Store: s, Vault: v, Wake: c.Wake, Log: c.Log},
 	}, nil
 }
