@@ -46,7 +46,8 @@ func LongRunning() Option {
 	}
 }
 
-// Credential declares a credential that the function gets with [tarry/auth.Token] under its key. May be given several
+// Credential declares a credential that the function gets with [tarry/auth.Token] under its key, or puts on a request with
+// [tarry/auth.Authorize]. One that a person types in needs the resource that it is sent to. May be given several
 // times, with different keys.
 func Credential(a agent.Auth) Option {
 	return func(s *settings) error {
@@ -55,6 +56,8 @@ func Credential(a agent.Auth) Option {
 			return fmt.Errorf("credential has no key")
 		case a.Type == agent.AuthMCP:
 			return fmt.Errorf("credential %q: type %s needs an MCP server to ask", a.Key, a.Type)
+		case a.Typed() && a.Resource == "":
+			return fmt.Errorf("credential %q: no resource; name the URL that the key is sent to", a.Key)
 		case slices.ContainsFunc(s.credentials, func(b agent.Auth) bool { return a.Key == b.Key }):
 			return fmt.Errorf("two credentials have the key %q", a.Key)
 		}

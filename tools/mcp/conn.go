@@ -168,6 +168,9 @@ func (c *conn) transport(ctx context.Context) (sdk.Transport, *session, error) {
 		base: c.opener.cfg.HTTP.Transport, target: target, headers: headers, silence: c.silence(), sse: c.def.Transport == agent.TransportSSE,
 		agent: c.opener.cfg.ClientName + "/" + c.opener.cfg.ClientVersion,
 	}
+	if c.def.Auth != nil {
+		t.auth = *c.def.Auth
+	}
 	for name := range headers {
 		t.static = t.static || c.def.Auth == nil && strings.EqualFold(name, "Authorization")
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // send sends a copy of req. The answer's body ends with an error after silence; 0 means never.
-func (t *transport) send(req *http.Request, token auth.Secret, a *attempt, silence time.Duration) (*http.Response, error) {
+func (t *transport) send(req *http.Request, token auth.AccessToken, a *attempt, silence time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	b := &body{cancel: cancel, silence: silence, unhook: func() bool { return true }}
 	resumed := req.Header.Get(lastEventID) != ""
@@ -60,6 +60,7 @@ func (t *transport) send(req *http.Request, token auth.Secret, a *attempt, silen
 		return nil, fmt.Errorf("send: %w", err)
 	}
 	b.inner = resp.Body
+	resp.Request = req // not what was sent: a key may stand in its query
 	switch {
 	case resp.StatusCode/100 != 2:
 		b.hurry(refusalTimeout)
@@ -75,7 +76,7 @@ func (t *transport) send(req *http.Request, token auth.Secret, a *attempt, silen
 }
 
 // dress sets the headers of the definition where go-sdk has none, and the token over all.
-func (t *transport) dress(req *http.Request, token auth.Secret) {
+func (t *transport) dress(req *http.Request, token auth.AccessToken) {
 	for name, value := range t.headers {
 		if len(req.Header.Values(name)) == 0 {
 			req.Header.Set(name, value.Reveal())
@@ -84,9 +85,7 @@ func (t *transport) dress(req *http.Request, token auth.Secret) {
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", t.agent)
 	}
-	if !token.IsZero() {
-		req.Header.Set("Authorization", "Bearer "+token.Reveal())
-	}
+	token.Put(req, t.auth)
 }
 
 // body is a response body that a silent server cannot keep open.

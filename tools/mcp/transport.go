@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"tarry/agent"
 	"tarry/auth"
 )
 
@@ -34,6 +35,8 @@ type transport struct {
 	base    http.RoundTripper
 	target  *url.URL
 	headers map[string]auth.Secret
+	// auth is the definition's credential; the zero value means what the server itself asks for.
+	auth agent.Auth
 	// static says that the definition itself holds the authorization, so that a 401 is no reason for a login.
 	static  bool
 	silence time.Duration
@@ -42,8 +45,8 @@ type transport struct {
 	sse bool
 
 	mu   sync.Mutex
-	last auth.Secret // accepted last; see the package comment
-	gone bool        // the server does not know the session any more
+	last auth.AccessToken // accepted last; see the package comment
+	gone bool             // the server does not know the session any more
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -96,13 +99,13 @@ func (t *transport) roundTrip(req *http.Request) (*http.Response, error) {
 		case err != nil:
 			return nil, a.refuse(err)
 		}
-		resp, err := t.send(req, token.Access, a, t.silence)
+		resp, err := t.send(req, token, a, t.silence)
 		if err != nil {
 			a.note(func(o *outcome) { o.status, o.wire, o.fault = 0, nil, err })
 			return nil, err
 		}
 		if resumed || !challenges(resp) {
-			return t.accept(req, resp, token.Access, a)
+			return t.accept(req, resp, token, a)
 		}
 		status, values := resp.StatusCode, slices.Clone(resp.Header.Values("WWW-Authenticate"))
 		discard(resp) // a body that refuses a token may repeat it
@@ -141,7 +144,7 @@ func (t *transport) parting(req *http.Request) (*http.Response, error) {
 
 // accept hands on what go-sdk can use. Other answers become errors here, where they fail one request: go-sdk would give up
 // the connection, and with it the calls of others.
-func (t *transport) accept(req *http.Request, resp *http.Response, token auth.Secret, a *attempt) (*http.Response, error) {
+func (t *transport) accept(req *http.Request, resp *http.Response, token auth.AccessToken, a *attempt) (*http.Response, error) {
 	status := resp.StatusCode
 	a.note(func(o *outcome) { o.status, o.wire, o.fault = status, nil, nil })
 	if status/100 == 2 {
