@@ -88,6 +88,8 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 			log.InfoContext(ctx, "a call waits for its result")
 		case q.input != nil:
 			log.InfoContext(ctx, "a server wants input from a person", "server", host(q.need.Server))
+		case q.need.Typed != nil:
+			log.InfoContext(ctx, "a key is needed", "provider", q.need.Slot.Issuer)
 		default:
 			log.InfoContext(ctx, "a login is needed", "provider", q.need.Slot.Issuer)
 		}
@@ -148,6 +150,9 @@ func (a *Activities) requesting(q question, r auth.Request) (*genai.FunctionCall
 
 // authConfig is ADK's AuthConfig. Its authUri is our own page, never the provider's, and no secret is in it.
 func (a *Activities) authConfig(r auth.Request) (map[string]any, error) {
+	if r.Need.Typed != nil {
+		return a.keyConfig(r)
+	}
 	scopes := map[string]string{}
 	for _, s := range r.Need.Scopes {
 		scopes[s] = ""

@@ -9,6 +9,7 @@ import (
 
 	"tarry/auth"
 	"tarry/auth/discovery"
+	"tarry/auth/keys"
 	"tarry/internal/form"
 	"tarry/server/connect"
 )
@@ -78,6 +79,10 @@ func (l logins) Answer(ctx context.Context, access auth.Access, id string, a con
 	result := connect.Result{
 		Outcome: r.Status, RequestID: r.ID, App: r.Owner.App, Agent: r.Agent, Correlator: r.Correlator,
 		Input: !r.Need.Login() && r.Need.Type != auth.TypeConfirmation, Confirmation: r.Need.Type == auth.TypeConfirmation,
+	}
+	if r.Need.Typed != nil {
+		result.Key, result.ProviderHost = true, keys.Host(r.Need)
+		return l.entered(ctx, access, result, a)
 	}
 	if !r.Status.Open() {
 		return result, connect.ErrFinished

@@ -6,6 +6,7 @@ import (
 
 	"tarry/auth"
 	"tarry/auth/inputs"
+	"tarry/auth/keys"
 	"tarry/auth/oauth"
 	"tarry/server/connect"
 )
@@ -13,6 +14,7 @@ import (
 // logins puts the login service behind the connect pages.
 type logins struct {
 	service  *oauth.Service
+	keys     *keys.Service
 	inputs   *inputs.Service
 	requests requests
 	// wake sends what a login has written to the outbox.
@@ -31,6 +33,9 @@ func (l logins) Page(ctx context.Context, access auth.Access, id string) (connec
 	r, err := l.requests.Request(ctx, id, access)
 	if err != nil {
 		return connect.Page{}, page(err)
+	}
+	if r.Need.Typed != nil {
+		return l.keyPage(ctx, access, id)
 	}
 	var special func(auth.Request) (connect.Page, error)
 	switch r.Need.Type {
@@ -104,6 +109,7 @@ func page(err error) error {
 		{oauth.ErrMoved, connect.ErrMoved},
 		{oauth.ErrClosed, connect.ErrFinished},
 		{inputs.ErrClosed, connect.ErrFinished},
+		{keys.ErrNotKey, connect.ErrUnknown},
 		{inputs.ErrNotInput, connect.ErrUnknown},
 		{inputs.ErrNotConfirmation, connect.ErrUnknown},
 		{inputs.ErrNotQuestion, connect.ErrUnknown},

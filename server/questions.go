@@ -47,7 +47,7 @@ func fieldsOf(schema json.RawMessage) (fields []form.Field, shape json.RawMessag
 	if fields, err := form.Fields(schema); err == nil && len(fields) > 0 {
 		return fields, schema, true
 	}
-	shape, err := json.Marshal(map[string]any{"type": "object", "required": []string{bare}, "properties": map[string]any{bare: typed(schema)}})
+	shape, err := json.Marshal(map[string]any{"type": "object", "required": []string{bare}, "properties": map[string]any{bare: textual(schema)}})
 	if err != nil {
 		return nil, nil, false
 	}
@@ -55,8 +55,8 @@ func fieldsOf(schema json.RawMessage) (fields []form.Field, shape json.RawMessag
 	return fields, shape, err == nil
 }
 
-// typed says that choices among texts are texts, as forms want to know.
-func typed(schema json.RawMessage) any {
+// textual says that choices among texts are texts, as forms want to know.
+func textual(schema json.RawMessage) any {
 	var choices struct {
 		Type json.RawMessage `json:"type"`
 		Enum []string        `json:"enum"`

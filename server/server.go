@@ -32,7 +32,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c}
 	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
-	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Log: c.Log})
+	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, keys: c.Parts.Keys, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Log: c.Log})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
@@ -59,13 +59,13 @@ func New(c Config) (*Server, error) {
 func (s *Server) adk() *adk.Handler {
 	return &adk.Handler{
 		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Requests: s.Parts.Store,
-		Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), ReturnURLs: s.ReturnTo, Version: s.Version, Logger: s.Log,
+		Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Keys: s.Parts.Keys, Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), ReturnURLs: s.ReturnTo, Version: s.Version, Logger: s.Log,
 	}
 }
 
 func (s *Server) runs() *runs.Handler {
 	return &runs.Handler{
-		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Requests: s.Parts.Store, Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs,
+		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Requests: s.Parts.Store, Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Keys: s.Parts.Keys,
 		Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), Logger: s.Log,
 	}
 }

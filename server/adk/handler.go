@@ -56,6 +56,7 @@ type Handler struct {
 	Requests      Requests
 	Confirmations Confirmations
 	Answers       Answers
+	Keys          Keys
 	// Owner authorizes the caller of r for a user of an app, which a path or body names. A [web.RequestError] is answered as
 	// it says, any other error with 403.
 	Owner func(r *http.Request, app, user string) (agent.Owner, error)

@@ -26,7 +26,8 @@ type heard struct {
 // hear checks replies to requests, all of them before one counts. A reply to a login request that passes is an
 // acknowledgement: it is dropped, and the run goes on when the login itself is there. One that carries a credential or
 // changes what was asked is refused, because nothing here holds the state, cookie and verifier that would make somebody
-// else's redirect safe. A reply to a request for approval is the answer itself.
+// else's redirect safe. A reply to a request for a key may hold that, which goes into the vault; one to a request for approval
+// is the answer itself.
 func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply, latest string) (heard, error) {
 	var out heard
 	view, err := h.Log.Timeline(ctx, row.Owner, row.ID, 0)
@@ -35,6 +36,7 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 	}
 	var said decisions
 	var told answers
+	var typed entries
 	for _, r := range replies {
 		call, seq, err := find(view, r)
 		if err != nil {
@@ -58,6 +60,10 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 			if err := told.add(h, request, r); err != nil {
 				return out, err
 			}
+		} else if request.Need.Typed != nil {
+			if err := typed.add(h, request, r, call.Args); err != nil {
+				return out, err
+			}
 		} else if problem := h.check(r.response, call.Args, request.Correlator); problem != "" {
 			return out, invalid("%s: %s; log in at its authUri %s instead; the request stays as it is", r.id, problem, request.Link(h.PublicURL))
 		}
@@ -69,6 +75,9 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 		return out, err
 	}
 	if err := h.answer(ctx, row.Owner, told); err != nil {
+		return out, err
+	}
+	if err := h.enter(ctx, row.Owner, typed); err != nil {
 		return out, err
 	}
 	// A client that names a later event has seen everything before it.

@@ -37,6 +37,10 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 	if h.answered(w, r, page, back) {
 		return
 	}
+	if page.Key != nil {
+		h.show(w, r, h.key(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))
+		return
+	}
 	if page.Confirmation != nil {
 		h.show(w, r, h.confirmation(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))
 		return
@@ -65,7 +69,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, page Page, ba
 	case back != "" && !page.Status.Open():
 		h.sendBack(w, r, back, page.Correlator)
 	default:
-		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App, Input: page.Input, Confirmation: page.Confirmation != nil}, true))
+		h.show(w, r, h.outcome(Result{Outcome: page.Status, RequestID: page.RequestID, App: page.App, Input: page.Input, Confirmation: page.Confirmation != nil, Key: page.Key != nil}, true))
 	}
 	return true
 }

@@ -24,6 +24,8 @@ type Input struct {
 // Answer is what the person did.
 type Answer struct {
 	Decline bool
+	// Shown is the page's [Page.Shown], from the form: anything, or empty.
+	Shown string
 	// Values returns what was filled into a control.
 	Values func(name string) []string
 }
@@ -52,7 +54,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
 	caller := signin.FromContext(r.Context())
 	back := h.allowedReturn(r.PostForm)
 	values := func(name string) []string { return r.PostForm[name] }
-	result, err := h.logins.Answer(r.Context(), caller.Access(), id, Answer{Decline: action == "decline", Values: values})
+	result, err := h.logins.Answer(r.Context(), caller.Access(), id, Answer{Decline: action == "decline", Shown: shown(r), Values: values})
 	var wrong *FormError
 	switch {
 	case errors.As(err, &wrong):
@@ -80,6 +82,12 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 		return
 	}
 	token := h.csrf.Token(w, r, page.RequestID, caller.Subject)
+	if page.Key != nil { // with nothing filled in: no page shows a secret
+		v := h.key(page, token, back)
+		v.status, v.Problem = http.StatusUnprocessableEntity, wrong.Text
+		h.show(w, r, v)
+		return
+	}
 	if page.Confirmation != nil {
 		page.Confirmation.Payload = r.PostForm.Get(PayloadControl)
 		v := h.confirmation(page, token, back)

@@ -18,7 +18,7 @@ type Logins interface {
 	// Complete takes what the provider sent back. It must go on when ctx ends: the browser may be gone. Beside an error the
 	// result says what the caller may know: RequestID makes the page link back, Outcome says whether the request is open.
 	Complete(ctx context.Context, access auth.Access, c Callback) (Result, error)
-	// Answer ends a request that is no login. A form that does not fit is a [*FormError], and the request waits as before.
+	// Answer ends a request that no provider answers. A form that does not fit is a [*FormError], and the request waits as before.
 	Answer(ctx context.Context, access auth.Access, requestID string, a Answer) (Result, error)
 }
 
@@ -48,6 +48,8 @@ type Page struct {
 	Question *Question
 	// Confirmation is set when the request is for a person's approval of a call.
 	Confirmation *Confirmation
+	// Key is set when the person is to type a credential in.
+	Key *Key
 	// Runs is how many sessions wait for this login; 0 counts as 1. Askers are what asks in them, Agent and Tool among them.
 	Runs   int
 	Askers []Asker
@@ -115,6 +117,8 @@ type Result struct {
 	// Input and Confirmation say that the request was no login.
 	Input        bool
 	Confirmation bool
+	// Key says that it was for a credential that is typed in.
+	Key bool
 }
 
 // Errors of [Logins].

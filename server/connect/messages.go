@@ -86,6 +86,10 @@ func (h *Handler) outcome(r Result, before bool) view {
 		m.title, m.lines = "Thank you", []string{who + " goes on by itself.", closeWindow}
 	case r.Input && r.Outcome == auth.StatusDenied:
 		m.title, m.lines = "Declined", []string{who + " goes on without it.", closeWindow}
+	case r.Key && r.Outcome == auth.StatusGranted && !before:
+		m.title, m.lines = "Saved", []string{who + " can use it at " + r.ProviderHost + " and goes on by itself.", closeWindow}
+	case r.Key && r.Outcome == auth.StatusDenied:
+		m.title, m.lines = "Declined", []string{"Nothing was given. " + who + " goes on without it.", closeWindow}
 	case r.Outcome == auth.StatusGranted && before:
 		m.title, m.lines = "Already connected", []string{who + " has what it needs.", closeWindow}
 	case r.Outcome == auth.StatusGranted && r.ProviderHost != "":

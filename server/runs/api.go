@@ -25,7 +25,7 @@ type Run struct {
 
 // Waiting is what a run waits for: a login, what a server wants of the person besides, or the approval of a call.
 type Waiting struct {
-	// Kind is "login", "input", "confirmation", "question" (a tool asks for data) or "result" (of a long-running call, whose id
+	// Kind is "login", "key" (a credential that a person types in), "input", "confirmation", "question" (a tool asks for data) or "result" (of a long-running call, whose id
 	// is the request's).
 	Kind     string `json:"kind"`
 	Request  string `json:"request"`

@@ -53,6 +53,7 @@ type Handler struct {
 	// Confirmations takes approvals.
 	Confirmations Confirmations
 	Answers       Answers
+	Keys          Keys
 	// Owner authorizes the caller of r for a user of an app, which a path or query names. A [web.RequestError] is answered
 	// as it says, any other error with 403.
 	Owner func(r *http.Request, app, user string) (agent.Owner, error)
@@ -78,6 +79,7 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+one+"/calls/{call}/cancel", h.json(http.StatusAccepted, h.cancelCall))
 	mux.HandleFunc("POST "+one+"/confirmations/{request}", h.json(http.StatusOK, h.confirm))
 	mux.HandleFunc("POST "+one+"/inputs/{request}", h.json(http.StatusOK, h.answer))
+	mux.HandleFunc("POST "+one+"/keys/{request}", h.json(http.StatusOK, h.key))
 	mux.HandleFunc("POST "+one+"/calls/{call}/result", h.json(http.StatusOK, h.result))
 	mux.HandleFunc("GET "+one+"/history", h.history)
 }

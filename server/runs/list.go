@@ -43,6 +43,9 @@ func kindOf(r auth.Request) string {
 	if !r.Need.Login() {
 		return r.Need.Type
 	}
+	if r.Need.Typed != nil {
+		return "key"
+	}
 	return "login"
 }
 
