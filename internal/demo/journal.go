@@ -37,6 +37,8 @@ type Counts struct {
 	Authorize, Registrations, Revocations int
 	// Logins are accepted passwords; Approvals and Denials are decisions on the consent page.
 	Logins, Approvals, Denials int
+	// Logouts are browsers that were sent to sign out.
+	Logouts int
 	// Token counts token requests by grant_type, TokenOK those that were answered with a token.
 	Token, TokenOK map[string]int
 }

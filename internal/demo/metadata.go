@@ -25,6 +25,7 @@ type metadata struct {
 	IssSupported          bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
 
 	// For the OpenID Connect document only.
+	EndSession   string   `json:"end_session_endpoint,omitempty"`
 	SubjectTypes []string `json:"subject_types_supported,omitempty"`
 	IDTokenAlgs  []string `json:"id_token_signing_alg_values_supported,omitempty"`
 }
@@ -83,6 +84,7 @@ func (p *Provider) oidcMetadata(w http.ResponseWriter, r *http.Request) {
 	m := p.metadata(f)
 	m.JWKSURI = p.endpoint("/jwks")
 	m.Scopes = append(slices.Clone(m.Scopes), identityScopes()...)
+	m.EndSession = p.endpoint("/logout")
 	m.SubjectTypes = []string{"public"}
 	m.IDTokenAlgs = []string{"RS256"}
 	writeJSON(w, http.StatusOK, m)

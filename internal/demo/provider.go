@@ -184,6 +184,7 @@ func (p *Provider) routes() http.Handler {
 	mux.HandleFunc("GET "+prefix+"/authorize", p.authorize)
 	mux.HandleFunc("POST "+prefix+"/token", p.token)
 	mux.HandleFunc("POST "+prefix+"/revoke", p.revoke)
+	mux.HandleFunc("GET "+prefix+"/logout", p.logout)
 	mux.HandleFunc("GET "+prefix+"/login", p.loginPage)
 	mux.HandleFunc("POST "+prefix+"/login", p.login)
 	mux.HandleFunc("GET "+prefix+"/consent", p.consentPage)
