@@ -17,13 +17,13 @@ type grantBody struct {
 	Client   auth.Client   `json:"client"`
 }
 
-const grantColumns = `id, version, scopes, access, refresh, client_secret, id_token, subject, label, body, expires, life, created, updated`
+const grantColumns = `id, version, scopes, access, refresh, client_secret, id_token, subject, label, body, expires, life, used, created, updated`
 
 func scanGrant(scan func(...any) error) (oauth.Grant, error) {
 	var g oauth.Grant
 	var scopes, body string
-	var expires, life, created, updated int64
-	if err := scan(&g.ID, &g.Version, &scopes, &g.Access, &g.Refresh, &g.ClientSecret, &g.IDToken, &g.Account.Subject, &g.Account.Label, &body, &expires, &life, &created, &updated); err != nil {
+	var expires, life, used, created, updated int64
+	if err := scan(&g.ID, &g.Version, &scopes, &g.Access, &g.Refresh, &g.ClientSecret, &g.IDToken, &g.Account.Subject, &g.Account.Label, &body, &expires, &life, &used, &created, &updated); err != nil {
 		return g, err
 	}
 	var b grantBody
@@ -32,6 +32,7 @@ func scanGrant(scan func(...any) error) (oauth.Grant, error) {
 	}
 	g.Slot, g.Provider, g.Client = b.Slot, b.Provider, b.Client
 	g.Expires, g.Created, g.Updated = at(expires), at(created), at(updated)
+	g.Used = at(used)
 	g.Life = time.Duration(life) * time.Microsecond
 	return g, decode(scopes, &g.Scopes)
 }
@@ -202,5 +203,13 @@ func (s *Store) Used(ctx context.Context, g oauth.Grant, use oauth.Use) error {
 	if err != nil {
 		return err
 	}
+	if c.now-micros(g.Used) > usedEvery.Microseconds() {
+		if _, err := c.exec(`UPDATE grants SET used = ? WHERE id = ? AND used < ?`, c.now, g.ID, c.now); err != nil {
+			return err
+		}
+	}
 	return c.audit(g.Slot.Owner, use.Session, "", auditUsed, use.Agent+" "+use.Tool)
 }
+
+// usedEvery is how exactly a grant knows when it was used: a write for every call would be one too many.
+const usedEvery = time.Minute

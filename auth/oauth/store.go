@@ -28,6 +28,8 @@ var (
 // for concurrent use by several processes. Byte fields are ciphertext; the store never sees a secret. Leases and ages are
 // measured by the store's one clock: those of the processes may differ by minutes.
 type Store interface {
+	AccountStore
+
 	// Request returns a request that access allows.
 	Request(ctx context.Context, id string, access auth.Access) (auth.Request, error)
 	// Requests lists an owner's requests, newest first; open ones only if onlyOpen.
@@ -163,6 +165,8 @@ type Grant struct {
 	ClientSecret []byte
 	Created      time.Time
 	Updated      time.Time
+	// Used is when the token was handed out last, to the minute; zero for never. The store keeps it by itself.
+	Used time.Time
 }
 
 // Account is an account at a provider, in its words.

@@ -6,6 +6,10 @@ ALTER TABLE audit ADD COLUMN actor TEXT;
 CREATE INDEX audit_user ON audit (usr, seq);
 DROP INDEX audit_owner;
 
+-- A person's connected accounts, in order.
+CREATE INDEX grants_user ON grants (usr, app, issuer, id);
+DROP INDEX grants_owner;
+
 -- When a grant's token was handed out last, to the minute.
 ALTER TABLE grants ADD COLUMN used BIGINT NOT NULL DEFAULT 0;
 
@@ -40,6 +44,8 @@ DROP TRIGGER audit_no_delete;
 DROP TRIGGER audit_no_update;
 {{- end}}
 ALTER TABLE grants DROP COLUMN used;
+CREATE INDEX grants_owner ON grants (app, usr, updated);
+DROP INDEX grants_user;
 CREATE INDEX audit_owner ON audit (app, usr, seq);
 DROP INDEX audit_user;
 ALTER TABLE audit DROP COLUMN actor;
