@@ -42,7 +42,13 @@ func New(c Config) (*Server, error) {
 	api.HandleFunc("GET /me", me)
 	s.adk().Mount(api)
 	s.runs().Mount(api)
-	(&accounts.Handler{Log: c.Parts.Store, Logger: c.Log}).Mount(api)
+	own := &accounts.Handler{Log: c.Parts.Store, Connections: connected{c.Parts.Logins}, Logger: c.Log}
+	own.Mount(api)
+	ownPages, err := accounts.NewPages(own, c.PublicURL, nil)
+	if err != nil {
+		return nil, fmt.Errorf("accounts page: %w", err)
+	}
+	ownPages.Mount(mux, c.SignIn.Require(signin.Forms))
 	if c.Metrics != nil {
 		api.Handle("GET /metrics", c.Metrics)
 	}

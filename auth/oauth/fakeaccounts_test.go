@@ -38,3 +38,12 @@ func (m *memoryStore) Revoked(_ context.Context, _ oauth.Grant, outcome string) 
 	m.audit("revoked %s", outcome)
 	return err
 }
+
+// edit is somebody at the database.
+func (m *memoryStore) edit(change func(*oauth.Grant)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.grants {
+		change(&g.Grant)
+	}
+}

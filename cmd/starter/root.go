@@ -42,8 +42,8 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		a.runCommand(), a.showCommand(), a.listCommand(), a.loginsCommand(), a.approveCommand(), a.answerCommand(), a.cancelCommand(),
-		a.auditCommand(), a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(), a.demoServicesCommand(),
-		a.demoCertificatesCommand(), a.healthCommand(),
+		a.accountsCommand(), a.auditCommand(), a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(),
+		a.demoServicesCommand(), a.demoCertificatesCommand(), a.healthCommand(),
 	)
 	return root
 }

@@ -46,7 +46,8 @@ type Log struct {
 func (h *Handler) audit(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	caller := signin.FromContext(r.Context())
-	if err := mayRead(caller, query.Get("app"), query.Get("user")); err != nil {
+	user, err := mayRead(caller, query.Get("app"), query.Get("user"))
+	if err != nil {
 		return nil, err
 	}
 	since, err := moment(query, "since")
@@ -62,7 +63,7 @@ func (h *Handler) audit(r *http.Request) (any, error) {
 		return nil, err
 	}
 	page, err := h.Log.Audit(r.Context(), auth.AuditQuery{
-		App: query.Get("app"), User: query.Get("user"), Action: query.Get("action"), Since: since, Until: until, After: query.Get("after"),
+		App: query.Get("app"), User: user, Action: query.Get("action"), Since: since, Until: until, After: query.Get("after"),
 	}, caller.Access(), most)
 	switch {
 	case errors.Is(err, auth.ErrCursor):
@@ -81,24 +82,27 @@ func (h *Handler) audit(r *http.Request) (any, error) {
 }
 
 // mayRead wants a right to all that a query selects, not only to what it finds: how many rows of others there are is nobody
-// else's business. Where no app or user is named, that is a right to one that nobody has heard of.
-func mayRead(caller signin.Principal, app, user string) error {
+// else's business. Where no app or user is named, that is a right to one that nobody has heard of. It returns the user, empty
+// for all.
+func mayRead(caller signin.Principal, app, user string) (string, error) {
 	if app == "" {
 		app = uuid.NewString()
 	}
-	named := user != ""
-	if !named {
-		user = uuid.NewString()
-	}
-	if _, err := caller.Owner(app, user); err != nil {
-		text := "the caller may not read the audit log of this user; name a user, and an app, that the caller may act for"
-		if !named {
-			text = "the caller may not read the audit log of everybody: name a user, and an app, that the caller may act for"
+	if user == "" {
+		if _, err := caller.Owner(app, uuid.NewString()); err != nil {
+			return "", refuse(http.StatusForbidden, "the caller may not see what everybody's is: name a user, and an app, that the caller may act for")
 		}
-		return refuse(http.StatusForbidden, "%s", text)
+		return "", nil
 	}
-	return nil
+	owner, err := caller.Owner(app, user)
+	if err != nil {
+		return "", refuse(http.StatusForbidden, "the caller may not see what this user's is: name a user, and an app, that the caller may act for")
+	}
+	return owner.User, nil
 }
+
+// ownUser is whose page the caller sees without naming anybody.
+func ownUser(signin.Principal) string { return "user" }
 
 func moment(query url.Values, name string) (time.Time, error) {
 	text := query.Get(name)

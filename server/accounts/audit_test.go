@@ -39,9 +39,10 @@ func callers() map[string]signin.Principal {
 }
 
 type world struct {
-	t     *testing.T
-	store *store.Store
-	url   string
+	t           *testing.T
+	store       *store.Store
+	connections *connections
+	url         string
 }
 
 func newWorld(t *testing.T) *world {
@@ -49,15 +50,20 @@ func newWorld(t *testing.T) *world {
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "tarry.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	w := &world{t: t, store: s}
-	mux := http.NewServeMux()
-	(&accounts.Handler{Log: s, Logger: slog.New(slog.DiscardHandler)}).Mount(mux)
-	who := callers()
+	w := &world{t: t, store: s, connections: &connections{Store: s}}
+	who, mux := callers(), http.NewServeMux()
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(rw, r.WithContext(signin.NewContext(r.Context(), who[r.Header.Get("Test-Caller")])))
 	}))
 	t.Cleanup(server.Close)
 	w.url = server.URL
+	public, err := url.Parse(w.url)
+	require.NoError(t, err)
+	h := &accounts.Handler{Log: s, Connections: w.connections, Logger: slog.New(slog.DiscardHandler)}
+	h.Mount(mux)
+	pages, err := accounts.NewPages(h, public, nil)
+	require.NoError(t, err)
+	pages.Mount(mux, func(next http.Handler) http.Handler { return next })
 	return w
 }
 
@@ -68,10 +74,15 @@ func (w *world) do(caller, method, path string) (int, string) {
 	req.Header.Set("Test-Caller", caller)
 	resp, err := (&http.Client{}).Do(req)
 	require.NoError(w.t, err)
+	return resp.StatusCode, read(w.t, resp)
+}
+
+func read(t *testing.T, resp *http.Response) string {
+	t.Helper()
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(w.t, err)
-	return resp.StatusCode, string(body)
+	require.NoError(t, err)
+	return string(body)
 }
 
 func (w *world) used(owner agent.Owner, tool string) {

@@ -18,13 +18,18 @@ const (
 
 // Handler serves the API. All fields must be set.
 type Handler struct {
-	Log    Audit
-	Logger *slog.Logger
+	Log         Audit
+	Connections Connections
+	Logger      *slog.Logger
 }
 
 // Mount adds the routes of the API to mux, which stands behind the sign-in.
 func (h *Handler) Mount(mux *http.ServeMux) {
+	const all = "/apps/{app}/users/{user}/accounts"
 	mux.HandleFunc("GET /audit", h.json(h.audit))
+	mux.HandleFunc("GET "+all, h.json(h.list))
+	mux.HandleFunc("DELETE "+all+"/{account}", h.json(h.disconnect(false)))
+	mux.HandleFunc("POST "+all+"/{account}/revoke", h.json(h.disconnect(true)))
 }
 
 // json makes a handler of a function that returns what to answer.
