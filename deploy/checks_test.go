@@ -125,6 +125,9 @@ func (c *checker) variables(name string, s service) {
 	if host, port, ok := strings.Cut(s.Environment["TEMPORAL_ADDRESS"], ":"); ok {
 		c.reaches(name, host, port, "7233", "TEMPORAL_ADDRESS")
 	}
+	if u, err := url.Parse(s.Environment["TARRY_SERVER"]); err != nil || u.Host != "" {
+		c.reaches(name, u.Hostname(), u.Port(), strings.Join(c.listens(u.Hostname(), c.compose.Services[u.Hostname()]), ""), "TARRY_SERVER")
+	}
 	if raw := s.Environment["TARRY_DATABASE_URL"]; raw != "" {
 		u, err := url.Parse(raw)
 		if err != nil {

@@ -25,10 +25,9 @@ var (
 func learn(t *testing.T, all files) knowledge {
 	t.Helper()
 	k := knowledge{programs: buildPrograms(t), variables: map[string][]string{
-		"starter":  {"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "SSL_CERT_DIR"},
 		"postgres": {"POSTGRES_USER", "POSTGRES_PASSWORD_FILE", "POSTGRES_INITDB_ARGS", "POSTGRES_DB"}, // of the image's entry point
 	}}
-	for _, name := range []string{"worker", "server"} {
+	for _, name := range []string{"worker", "server", "starter"} {
 		k.variables[name] = k.programs.variables(t, name)
 	}
 	k.temporalVersion = temporalModule.FindStringSubmatch(all["devserver/go.mod"])[1]
@@ -112,6 +111,8 @@ func typos() map[string]typo {
 		"upstream's health":         {caddy, "/readyz", "/ready", "another route than /readyz"},
 		"trusted proxy":             {compose, "TARRY_TRUSTED_PROXIES: 172.30.80.10/32", "TARRY_TRUSTED_PROXIES: 172.30.80.0/24", "the proxy is 172.30.80.10/32"},
 		"address outside":           {compose, "ipv4_address: 172.30.80.10", "ipv4_address: 172.30.81.10", "172.30.81.10 is outside of network front"},
+		"variable of the client":    {compose, "TARRY_TOKEN_FILE:", "TARRY_TOKENFILE:", "cli: starter knows no variable TARRY_TOKENFILE"},
+		"server of the client":      {compose, "http://server-1:8080", "http://server:8080", `TARRY_SERVER names "server", which is no service`},
 		"command":                   {compose, "command: [setup]", "command: [set-up]", "setup: starter"},
 		"flag":                      {compose, "--provider-addr=", "--provider-address=", "demo-services: starter: unknown flag: --provider-address"},
 		"flag of the certificates":  {compose, "--ca=/etc/tarry/ca,", "--cas=/etc/tarry/ca,", "demo-certificates: starter: unknown flag: --cas"},

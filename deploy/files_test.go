@@ -267,19 +267,26 @@ func buildPrograms(t *testing.T) programs {
 	return programs{bin, &sync.Map{}}
 }
 
-var usageLine = regexp.MustCompile(`(?m)^  ([A-Z][A-Z_]+) `)
+var (
+	usageLine = regexp.MustCompile(`(?m)^  ([A-Z][A-Z_]+) `)
+	mention   = regexp.MustCompile(`\b(TARRY_[A-Z_]+)\b`)
+)
 
 // variables are those that a program prints with -h.
 func (p programs) variables(t *testing.T, name string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), filepath.Join(p.bin, name), "-h").CombinedOutput() //nolint:gosec // our own
 	require.NoError(t, err, string(out))
+	pattern := usageLine
+	if name == "starter" { // which has flags; its help names variables in its text
+		pattern = mention
+	}
 	var names []string
-	for _, m := range usageLine.FindAllStringSubmatch(string(out), -1) {
+	for _, m := range pattern.FindAllStringSubmatch(string(out), -1) {
 		names = append(names, m[1])
 	}
 	require.NotEmpty(t, names)
-	return append(names, "TEMPORAL_NAMESPACE", "SSL_CERT_DIR") // Temporal's and Go's own
+	return append(names, "TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "SSL_CERT_DIR") // Temporal's and Go's own
 }
 
 // starter returns what is wrong with a command line of starter, which it does not run.

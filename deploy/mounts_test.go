@@ -90,6 +90,9 @@ const secretsFolder = "/run/secrets/"
 // secretFile checks that a path is that of a secret which the service has.
 func (c *checker) secretFile(name string, s service, what, path string) {
 	secret, ok := strings.CutPrefix(path, secretsFolder)
+	if _, written := mounted(s, filepath.Dir(path)); written && !ok { // by another service
+		return
+	}
 	if !ok || !slices.Contains(s.Secrets, secret) {
 		c.bad("%s: %s is %s, which is no secret of it", name, what, path)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,9 @@ const (
 type client struct {
 	base string
 	user string
-	http *http.Client
+	// token is sent with every request; empty is for a server without sign-in.
+	token string
+	http  *http.Client
 }
 
 // client checks the server's URL.
@@ -38,7 +41,17 @@ func (a *app) client() (*client, error) {
 	if a.user == "" {
 		return nil, unusable("--user is empty: name whose runs these are")
 	}
-	return newClient(a.server, a.user, &http.Transport{ResponseHeaderTimeout: requestTimeout}), nil
+	c := newClient(a.server, a.user, &http.Transport{ResponseHeaderTimeout: requestTimeout})
+	if file := a.getenv("TARRY_TOKEN_FILE"); file != "" {
+		token, err := os.ReadFile(file) //nolint:gosec // the caller names it
+		if err != nil {
+			return nil, unusable("TARRY_TOKEN_FILE: %w", err)
+		}
+		if c.token = strings.TrimSpace(string(token)); c.token == "" {
+			return nil, unusable("TARRY_TOKEN_FILE: %s is empty", file)
+		}
+	}
+	return c, nil
 }
 
 func newClient(base, user string, transport http.RoundTripper) *client {
@@ -99,6 +112,9 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values, 
 		return nil, unusable("make request: %w", err)
 	}
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -22,6 +22,7 @@ import (
 type servicesOptions struct {
 	providerAddr, providerURL, mcpAddr, mcpURL string
 	tls, client, secretFile                    string
+	tokenFile, audience                        string
 	redirects                                  []string
 }
 
@@ -45,6 +46,8 @@ are for trying out: the passwords are known, and everything is kept in memory.`,
 	flags.StringVar(&o.client, "client", "", "`id` of a client that is registered beforehand, for people to sign in to Tarry with")
 	flags.StringVar(&o.secretFile, "client-secret-file", "", "`file` with that client's secret; none makes it a public client")
 	flags.StringArrayVar(&o.redirects, "redirect-uri", nil, "exact redirect `URI` of that client; may be repeated")
+	flags.StringVar(&o.tokenFile, "token-file", "", "`file` to write alice's token for Tarry's API to, for TARRY_TOKEN_FILE; it is good for a week")
+	flags.StringVar(&o.audience, "token-audience", "tarry-api", "audience of that token, one of the server's TARRY_JWT_AUDIENCE")
 	return cmd
 }
 
@@ -64,9 +67,12 @@ func (a *app) demoServices(ctx context.Context, o servicesOptions) error {
 	}
 	defer tools.Close()
 
-	id, err := demo.NewProvider(demo.ProviderConfig{URL: provider.url, Clients: known, Faults: demo.Faults{OIDCMetadata: len(known) > 0}})
+	id, err := demo.NewProvider(demo.ProviderConfig{URL: provider.url, Clients: known, Faults: demo.Faults{OIDCMetadata: true}})
 	if err != nil {
 		return failed("make provider: %w", err)
+	}
+	if err := o.writeToken(id); err != nil {
+		return err
 	}
 	mcp, err := demo.NewMCPServer(demo.MCPConfig{Provider: id, URL: tools.url})
 	if err != nil {
@@ -112,6 +118,25 @@ func (o servicesOptions) clients() ([]demo.Client, error) {
 		}
 	}
 	return []demo.Client{c}, nil
+}
+
+// writeToken writes the file at once: a reader sees all of it or what was there before.
+func (o servicesOptions) writeToken(id *demo.Provider) error {
+	if o.tokenFile == "" {
+		return nil
+	}
+	const life = 7 * 24 * time.Hour
+	token, err := id.APIToken("alice", o.audience, life)
+	if err == nil {
+		err = os.WriteFile(o.tokenFile+".new", []byte(token+"\n"), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(o.tokenFile+".new", o.tokenFile)
+	}
+	if err != nil {
+		return failed("--token-file: %w", err)
+	}
+	return nil
 }
 
 // place is a listener with the URL that it is known by.

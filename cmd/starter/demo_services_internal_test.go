@@ -8,12 +8,15 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/stretchr/testify/require"
 )
 
@@ -102,12 +105,44 @@ func TestDemoServicesRefuses(t *testing.T) {
 		"name it with --client":                 {"--redirect-uri", "http://localhost/callback"},
 		"has no redirect URI":                   {"--client", "tarry"},
 		"--tls: open":                           {"--tls", "/none"},
+		"--token-file: open":                    {"--token-file", "/none/token"},
 		"--client-secret-file: open":            {"--client", "tarry", "--redirect-uri", "http://localhost/callback", "--client-secret-file", "/none"},
 	} {
 		status, _, stderr := starter(t.Context(), nil, append([]string{"demo-services", "--provider-addr", "127.0.0.1:0", "--mcp-addr", "127.0.0.1:0"}, args...)...)
-		require.Equal(t, exitUnusable, status, stderr)
+		require.NotEqual(t, exitDone, status, stderr)
 		require.Contains(t, stderr, want)
 	}
+}
+
+// A token in a file is sent to the server, for the runs of whoever it is about.
+func TestTokenFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "token")
+	said := services(t, "--token-file", file)
+	body, err := os.ReadFile(file)
+	require.NoError(t, err)
+	token, err := jwt.ParseSigned(strings.TrimSpace(string(body)), []jose.SignatureAlgorithm{jose.RS256})
+	require.NoError(t, err)
+	var keys jose.JSONWebKeySet
+	get(t, said["issuer"]+"/jwks", &keys)
+	var claims jwt.Claims
+	require.NoError(t, token.Claims(keys, &claims))
+	require.NoError(t, claims.Validate(jwt.Expected{Issuer: said["issuer"], Subject: "ledger-alice", AnyAudience: jwt.Audience{"tarry-api"}, Time: time.Now()}))
+
+	asked := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Authorization") + " " + r.URL.Query().Get("user")
+		_, _ = io.WriteString(w, `{"runs":[]}`)
+	}))
+	t.Cleanup(srv.Close)
+	var out, stderr bytes.Buffer
+	list := func(file string) int {
+		return run(t.Context(), []string{"list", "--server", srv.URL}, func(name string) string { return map[string]string{"TARRY_TOKEN_FILE": file}[name] }, &out, &stderr)
+	}
+	require.Equal(t, exitDone, list(file), &stderr)
+	require.Equal(t, "Bearer "+strings.TrimSpace(string(body))+" me", <-asked)
+	require.Equal(t, exitUnusable, list("/none"))
+	require.Contains(t, stderr.String(), "TARRY_TOKEN_FILE: open /none")
 }
 
 // A CA of the demo's own, which signs for its names alone, lets https be tried.

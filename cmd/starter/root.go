@@ -37,7 +37,11 @@ func (a *app) root() *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.server, "server", server, "`URL` of the server (environment: TARRY_SERVER)")
-	flags.StringVar(&a.user, "user", "user", "whose runs these are")
+	user := "user"
+	if a.getenv("TARRY_TOKEN_FILE") != "" {
+		user = "me" // whoever the token is about
+	}
+	flags.StringVar(&a.user, "user", user, "whose runs these are; at a server with sign-in, \"me\" is whoever TARRY_TOKEN_FILE's token is about")
 	flags.BoolVar(&a.json, "json", false, "write JSON to standard output: one value, or one on each line")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
