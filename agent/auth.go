@@ -29,6 +29,7 @@ func (a *Auth) Problems() []FieldError {
 	p.method()
 	p.privateKey()
 	p.grant()
+	p.idToken()
 	p.relaxed()
 	if extra := beyond(a.Scopes, a.MaxScopes); len(a.MaxScopes) > 0 && len(extra) > 0 {
 		p.add("scopes", "%s not in max_scopes", strings.Join(extra, " "))

@@ -214,6 +214,9 @@ type Auth struct {
 	// Grant is "" for a person's login (authorization code) or [GrantClientCredentials], where nobody is asked.
 	Grant string `json:"grant,omitempty"`
 
+	// UseIDToken sends the ID token, verified, where the access token would go.
+	UseIDToken bool `json:"use_id_token,omitempty"`
+
 	// OmitResource keeps the resource parameter (RFC 8707) out of every request, for providers that reject it. The token is
 	// still sent to no other server than the one it was asked for.
 	OmitResource bool `json:"omit_resource,omitempty"`

@@ -212,6 +212,9 @@ func TestAuthProblems(t *testing.T) {
 		"literal key":         {agent.Auth{Type: agent.AuthMCP, Issuer: "https://i", ClientID: "c", ClientAuth: "private_key_jwt", PrivateKey: "hunter2"}, []string{"auth_credential.oauth2.private_key: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"}},
 		"audience":            {agent.Auth{Type: agent.AuthMCP, AssertionAudience: "https://x"}, []string{`tarry.assertion_audience: "https://x" is not one of issuer, token_endpoint`}},
 		"audience, no key":    {agent.Auth{Type: agent.AuthMCP, AssertionAudience: "token_endpoint"}, []string{"tarry.assertion_audience: only private_key_jwt makes assertions; remove it"}},
+		"id token":            {agent.Auth{Type: agent.AuthOpenIDConnect, Issuer: "https://i", ClientID: "c", UseIDToken: true}, nil},
+		"id token, no issuer": {agent.Auth{Type: agent.AuthOpenIDConnect, AuthorizationURL: login, TokenURL: token, ClientID: "c", UseIDToken: true}, []string{"auth_scheme.issuerUrl: missing; the ID token is verified with the keys of its issuer"}},
+		"id token of oauth2":  {agent.Auth{Type: agent.AuthOAuth2, AuthorizationURL: login, TokenURL: token, ClientID: "c", UseIDToken: true}, []string{"tarry.use_id_token: only openIdConnect has ID tokens; remove it or use that type"}},
 		"legacy resource":     {agent.Auth{Type: agent.AuthMCP, LegacyAuthorization: true, Resource: "https://x"}, []string{"tarry.resource: a server of the time before resource metadata has no resource of another name; remove it or legacy_authorization"}},
 		"scopes":              {agent.Auth{Type: agent.AuthMCP, Scopes: []string{"a", "b", "c"}, MaxScopes: []string{"b"}}, []string{"scopes: a c not in max_scopes"}},
 	} {

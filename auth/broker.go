@@ -16,6 +16,9 @@ type AccessToken struct {
 	Access Secret
 	// Username is whose password it is; zero where it is none.
 	Username Secret
+	// IDToken is the verified ID token of an openIdConnect credential, for tools that want to know whose it is; the zero value
+	// when there is none or it has ended. Where the definition says use_id_token, Access is the same token.
+	IDToken Secret
 	// Version grows with every login and refresh of the slot.
 	Version int64
 	Scopes  []string

@@ -55,6 +55,8 @@ type Need struct {
 	Movable bool `json:"movable,omitempty"`
 	// Metadata is where the server's challenge said that its resource metadata is; empty means the well-known places.
 	Metadata string `json:"metadata,omitempty"`
+	// IDToken says that the tool sends the ID token: a login that gives none is no answer.
+	IDToken bool `json:"id_token,omitempty"`
 	// Relaxed are the rules that the definition gave up for this login ("omit_resource"), for log and audit.
 	Relaxed []string `json:"relaxed,omitempty"`
 	// Typed is set where a person is asked to type the credential in: what it is and how it is sent.
@@ -114,7 +116,7 @@ func (n Need) SameLogin(o Need) bool {
 	provider := n.Provider.Discovered && o.Provider.Discovered ||
 		n.Provider.Discovered == o.Provider.Discovered && n.Provider.TokenEndpoint == o.Provider.TokenEndpoint &&
 			n.Provider.AuthorizationEndpoint == o.Provider.AuthorizationEndpoint
-	return n.Login() && n.Type == o.Type && n.Slot == o.Slot && provider &&
+	return n.Login() && n.Type == o.Type && n.Slot == o.Slot && provider && n.IDToken == o.IDToken &&
 		n.Movable == o.Movable && (!n.Movable || n.Server == o.Server) && reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
 }
 

@@ -179,7 +179,7 @@ func (c *conn) granted(slot string, need auth.Need) (bool, error) {
 
 // answers says whether a need could be met by a grant from where this one comes.
 func answers(g oauth.Grant, need auth.Need) bool {
-	return g.Slot == need.Slot && (need.Provider.Discovered || g.Provider.TokenEndpoint == need.Provider.TokenEndpoint)
+	return g.Slot == need.Slot && (!need.IDToken || len(g.IDToken) > 0) && (need.Provider.Discovered || g.Provider.TokenEndpoint == need.Provider.TokenEndpoint)
 }
 
 func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request, slot, asking string) (auth.Asked, error) {

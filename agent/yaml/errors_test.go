@@ -226,7 +226,7 @@ func badFiles() map[string]struct {
 		"confirm beside all":         one(web+"      require_confirmation: true\n      tarry: {confirm: [x]}\n", "9: tools[0].args.tarry.confirm: names tools, but require_confirmation asks for all of them; remove one"),
 		"confirm of what is hidden":  one(web+"      tool_filter: [x]\n      tarry: {confirm: [y]}\n", `9: tools[0].args.tarry.confirm: "y" is not in tool_filter, so no model can call it; write the server's name of a tool, without tool_name_prefix`),
 		"confirm twice":              one(web+"      tarry: {confirm: [x, x]}\n", `8: tools[0].args.tarry.confirm: names "x" twice`),
-		"unknown in toolset's tarry": one(web+"      tarry: {scopes: [x]}\n", "8: tools[0].args.tarry.scopes: unknown key; known: accept_defaults, allow_missing_pkce, assertion_audience, confirm, credential_domain, grant, issuer, lazy, legacy_authorization, max_scopes, omit_resource, resource"),
+		"unknown in toolset's tarry": one(web+"      tarry: {scopes: [x]}\n", "8: tools[0].args.tarry.scopes: unknown key; known: accept_defaults, allow_missing_pkce, assertion_audience, confirm, credential_domain, grant, issuer, lazy, legacy_authorization, max_scopes, omit_resource, resource, use_id_token"),
 
 		"sub agents as map": one("agent_class: LoopAgent\nname: a\nsub_agents: {config_path: b.yaml}\n", "3: sub_agents: a mapping must be a list (lines that begin with a dash)"),
 		"sub agent as text": one("agent_class: LoopAgent\nname: a\nsub_agents:\n  - b.yaml\n", `4: sub_agents[0]: "b.yaml" must be a mapping (keys with values)`),

@@ -10,7 +10,7 @@ import (
 func credentialKeys() []string {
 	return []string{
 		"max_scopes", "credential_domain", "resource", "issuer", "grant", "omit_resource", "allow_missing_pkce", "legacy_authorization",
-		"assertion_audience",
+		"assertion_audience", "use_id_token",
 	}
 }
 
@@ -58,7 +58,8 @@ func limits(o *object, field string, a *agent.Auth) bool {
 	if a.AssertionAudience = block.text("assertion_audience"); a.AssertionAudience == "issuer" {
 		a.AssertionAudience = ""
 	}
-	for _, key := range []string{"resource", "allow_missing_pkce", "legacy_authorization", "assertion_audience"} {
+	a.UseIDToken = block.flag("use_id_token")
+	for _, key := range []string{"resource", "allow_missing_pkce", "legacy_authorization", "assertion_audience", "use_id_token"} {
 		if v, ok := block.get(key); ok {
 			v.place(field + ".tarry." + key)
 		}

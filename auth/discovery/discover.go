@@ -91,9 +91,27 @@ func moved(server, names, expected string) error {
 		"register a client there and change client_id and issuer", auth.ErrMisconfigured, Host(server), Host(names), Host(expected))
 }
 
-// Issuer discovers the provider with the given issuer by OpenID Connect Discovery or RFC 8414.
+// Issuer discovers the provider with the given issuer by OpenID Connect Discovery or RFC 8414. Where a provider has a document
+// of each, the keys of its ID tokens are in the former.
 func (d *Discoverer) Issuer(ctx context.Context, issuer string) (auth.Provider, error) {
-	return d.provider(ctx, issuer, pkceIgnored)
+	p, err := d.provider(ctx, issuer, pkceIgnored)
+	if err != nil || p.JWKSURI != "" {
+		return p, err
+	}
+	u, _ := parse(issuer)
+	for _, place := range wellKnown(u)[1:] {
+		var meta serverMetadata
+		err := d.get(ctx, place, &meta)
+		switch {
+		case errors.Is(err, errAbsent):
+		case err != nil:
+			return auth.Provider{}, err
+		case meta.Issuer == p.Issuer && meta.JWKSURI != "":
+			p.JWKSURI, p.IDTokenAlgs = d.optional(meta.JWKSURI), cleanScopes(meta.IDTokenAlgs)
+			return p, nil
+		}
+	}
+	return p, nil
 }
 
 type serverMetadata struct {

@@ -185,6 +185,9 @@ func newSecrets(openID bool) (flowSecrets, error) {
 
 // flowScopes adds offline_access where the server's metadata offers it: some give refresh tokens only then.
 func flowScopes(n auth.Need) []string {
+	if n.IDToken {
+		n.Scopes = auth.Union(n.Scopes, []string{scopeOpenID})
+	}
 	if n.Provider.Discovered && len(n.Scopes) > 0 && slices.Contains(n.Provider.Scopes, scopeOffline) {
 		return auth.Union(n.Scopes, []string{scopeOffline})
 	}

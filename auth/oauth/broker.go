@@ -82,18 +82,21 @@ func (b *broker) Token(ctx context.Context, want auth.Want) (auth.AccessToken, e
 		return auth.AccessToken{}, err
 	}
 	if usable != nil {
-		fresh, err := b.service.fresh(ctx, *usable, b.scrub)
+		fresh, err := b.current(ctx, *usable, want)
 		if err == nil && fresh.Version > usable.Version {
 			b.renewed(fresh)
 		}
 		switch {
 		case err == nil && t.fits(fresh, b.owner, want):
 			token, err := b.reveal(ctx, fresh, want)
-			if !errors.Is(err, vault.ErrCipher) {
+			switch {
+			case errors.Is(err, errNoIDToken):
+			case !errors.Is(err, vault.ErrCipher):
 				return token, err
-			}
-			if err := b.service.dropDamaged(ctx, fresh, err); err != nil {
-				return auth.AccessToken{}, err
+			default:
+				if err := b.service.dropDamaged(ctx, fresh, err); err != nil {
+					return auth.AccessToken{}, err
+				}
 			}
 			usable = &fresh
 		case err != nil && !errors.Is(err, errDead):
@@ -137,7 +140,7 @@ func (b *broker) find(ctx context.Context, t target, want auth.Want) (usable, pr
 		for _, g := range grants {
 			switch {
 			case !t.fits(g, b.owner, want):
-			case g.Version > want.Refused && auth.Covers(g.Scopes, want.Auth.Scopes):
+			case g.Version > want.Refused && auth.Covers(g.Scopes, want.Auth.Scopes) && (!want.Auth.UseIDToken || len(g.IDToken) > 0):
 				return &g, nil, nil
 			case prior == nil:
 				prior = &g
@@ -171,14 +174,59 @@ func (b *broker) reveal(ctx context.Context, g Grant, want auth.Want) (auth.Acce
 		return auth.AccessToken{}, err
 	}
 	b.scrub.Add(access)
+	id, err := b.idToken(g, want)
+	if err != nil {
+		return auth.AccessToken{}, err
+	}
 	if err := b.record(ctx, g, want); err != nil {
 		return auth.AccessToken{}, err
 	}
-	out := auth.AccessToken{Access: access, Version: g.Version, Scopes: g.Scopes}
+	out := auth.AccessToken{Access: access, IDToken: id, Version: g.Version, Scopes: g.Scopes}
 	if !g.Expires.IsZero() {
 		out.Expires = b.service.cfg.Now().Add(g.Left())
 	}
+	if want.Auth.UseIDToken {
+		out.Access, out.Expires = id, endOf(id)
+	}
 	return out, nil
+}
+
+// errNoIDToken: the login has none that is still good.
+var errNoIDToken = errors.New("oauth: no ID token")
+
+// idToken opens a grant's ID token, if the definition is about one and it has not ended.
+func (b *broker) idToken(g Grant, want auth.Want) (auth.Secret, error) {
+	if want.Auth.Type != agent.AuthOpenIDConnect {
+		return auth.Secret{}, nil
+	}
+	id, err := b.service.unseal(g.IDToken, g.ad(columnIDToken))
+	if err != nil {
+		return auth.Secret{}, err
+	}
+	b.scrub.Add(id)
+	if !endOf(id).After(b.service.cfg.Now()) {
+		id = auth.Secret{}
+	}
+	if want.Auth.UseIDToken && id.IsZero() {
+		return auth.Secret{}, errNoIDToken
+	}
+	return id, nil
+}
+
+// current returns g or, when what the tool sends is about to end, its successor.
+func (b *broker) current(ctx context.Context, g Grant, want auth.Want) (Grant, error) {
+	if !want.Auth.UseIDToken || len(g.Refresh) == 0 {
+		return b.service.fresh(ctx, g, b.scrub)
+	}
+	id, err := b.service.unseal(g.IDToken, g.ad(columnIDToken))
+	if err != nil || endOf(id).Sub(b.service.cfg.Now()) > refreshAhead {
+		return b.service.fresh(ctx, g, b.scrub)
+	}
+	next, err := b.service.refresh(ctx, g, b.scrub)
+	if errors.Is(err, auth.ErrUnavailable) && endOf(id).After(b.service.cfg.Now()) {
+		return g, nil // it still lives
+	}
+	return next, err
 }
 
 func (b *broker) record(ctx context.Context, g Grant, want auth.Want) error {

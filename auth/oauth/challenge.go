@@ -57,6 +57,9 @@ func (b *broker) learn(ctx context.Context, t target) error {
 			if access, err := b.service.unseal(g.Access, g.ad(columnAccess)); err == nil { // what is damaged was never sent
 				b.scrub.Add(access)
 			}
+			if id, err := b.service.unseal(g.IDToken, g.ad(columnIDToken)); err == nil {
+				b.scrub.Add(id)
+			}
 		}
 	}
 	return nil

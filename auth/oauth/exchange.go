@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tarry/agent"
 	"tarry/auth"
 	"tarry/auth/discovery"
 )
@@ -67,7 +68,8 @@ func (s *Service) exchange(ctx context.Context, f Flow, code string) (tokens, er
 	if err != nil {
 		return tokens{}, err
 	}
-	return got, checkNonce(got.id, nonce)
+	got.identity, err = s.identify(ctx, f.Provider, f.Client.ID, got.id, nonce)
+	return got, err
 }
 
 func (s *Service) exchangeFailed(ctx context.Context, access auth.Access, f Flow, cause error) (Result, error) {
@@ -135,6 +137,10 @@ func (s *Service) commit(ctx context.Context, access auth.Access, f Flow, got to
 	if err != nil {
 		return Result{}, fmt.Errorf("commit login: %w", err)
 	}
+	if r.Need.IDToken && !got.identity.verified {
+		return s.reopen(ctx, access, f, "no ID token", misconfigured("%s gave no ID token that can be verified, and the definition uses it: "+
+			"allow client %q the scope openid, and see that the issuer publishes its keys", discovery.Host(f.Provider.TokenEndpoint), f.Client.ID))
+	}
 	g, missing, err := s.newGrant(f, r.Need, got)
 	if err != nil {
 		return Result{}, err
@@ -187,5 +193,12 @@ func (s *Service) newGrant(f Flow, n auth.Need, got tokens) (g Grant, missing []
 			return g, nil, err
 		}
 	}
-	return g, missing, s.setTokens(&g, got.access, got.refresh, got.expires)
+	g.Account = got.identity.account
+	if err := s.setTokens(&g, got.access, got.refresh, got.expires); err != nil {
+		return g, nil, err
+	}
+	if got.identity.verified && n.Type == string(agent.AuthOpenIDConnect) {
+		return g, missing, s.setIDToken(&g, got.id)
+	}
+	return g, missing, nil
 }

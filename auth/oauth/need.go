@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,7 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 	if prior == nil || prior.Slot == n.Slot { // versions of another slot say nothing about this one's
 		n.Refused = want.Refused
 	}
+	n.IDToken = want.Auth.UseIDToken
 	n.Client.Params, n.Relaxed, n.Limit = want.Auth.AuthorizationParams, relaxed(want.Auth), limit
 	return &auth.RequiredError{Need: n}
 }
@@ -59,7 +61,7 @@ func (b *broker) explicitNeed(ctx context.Context, t target, want auth.Want) (au
 		Client:   clientOf(a),
 	}
 	if a.AuthorizationURL != "" && a.TokenURL != "" {
-		return n, nil
+		return n, b.verifiable(ctx, &n.Provider, a)
 	}
 	var err error
 	if n.Provider, err = b.service.cfg.Discover.Issuer(ctx, a.Issuer); err != nil {
@@ -67,6 +69,29 @@ func (b *broker) explicitNeed(ctx context.Context, t target, want auth.Want) (au
 	}
 	n.Client, err = preregistered(n.Client, n.Provider)
 	return n, err
+}
+
+// verifiable finds the keys of ID tokens where the endpoints are written out and an issuer is named: one that publishes none
+// is a label, and what its ID tokens say is not believed.
+func (b *broker) verifiable(ctx context.Context, p *auth.Provider, a agent.Auth) error {
+	if a.Type != agent.AuthOpenIDConnect || a.Issuer == "" {
+		return nil
+	}
+	found, err := b.service.cfg.Discover.Issuer(ctx, a.Issuer)
+	switch {
+	case err == nil && found.Issuer == p.Issuer && found.JWKSURI != "":
+		p.JWKSURI, p.IDTokenAlgs = found.JWKSURI, found.IDTokenAlgs
+		return nil
+	case err == nil && found.Issuer != p.Issuer:
+		return misconfigured("the issuer of credential %q calls itself %s, and ID tokens name it so: write it like that", a.Key, found.Issuer)
+	case a.UseIDToken && err != nil:
+		return fmt.Errorf("discover issuer of credential %q: %w", a.Key, err)
+	case a.UseIDToken:
+		return misconfigured("%s publishes no keys (jwks_uri), and the definition uses its ID tokens", discovery.Host(a.Issuer))
+	case errors.Is(err, auth.ErrUnavailable):
+		return fmt.Errorf("discover issuer of credential %q: %w", a.Key, err)
+	}
+	return nil
 }
 
 func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, wwwAuthenticate []string) (auth.Need, error) {

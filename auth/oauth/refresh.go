@@ -15,6 +15,9 @@ import (
 // errDead: a grant gives no token any more; only a login helps.
 var errDead = errors.New("oauth: the login has ended")
 
+// errOtherAccount: the subject of an ID token changed by a refresh.
+var errOtherAccount = errors.New("oauth: tokens of another account")
+
 const (
 	// leaseMargin is how much longer a lease is than the request under it: time to save.
 	leaseMargin = 20 * time.Second
@@ -130,7 +133,32 @@ func (s *Service) requestRefresh(ctx context.Context, g Grant, scrub *auth.Scrub
 	next := g
 	next.Version, next.Updated = g.Version+1, s.cfg.Now()
 	// A refresh never widens a grant (RFC 6749 section 6); scopes that a provider leaves out here are found out by use.
-	return next, s.setTokens(&next, got.access, got.refresh, got.expires)
+	if err := s.setTokens(&next, got.access, got.refresh, got.expires); err != nil {
+		return Grant{}, err
+	}
+	id, err := s.nextIDToken(ctx, g, got, scrub)
+	if err != nil {
+		return Grant{}, err
+	}
+	return next, s.setIDToken(&next, id)
+}
+
+// nextIDToken is the one that comes with a refresh (OpenID Connect Core section 12.2), or else the old one. The account must
+// be the same. A token that cannot be verified is not taken; what it came with has replaced its predecessors already.
+func (s *Service) nextIDToken(ctx context.Context, g Grant, got tokens, scrub *auth.Scrubber) (auth.Secret, error) {
+	scrub.Add(got.id)
+	seen, err := s.identify(ctx, g.Provider, g.Client.ID, got.id, auth.Secret{})
+	switch {
+	case err != nil:
+		s.cfg.Log.WarnContext(ctx, "an ID token that came with a refresh is not used", "grant_id", g.ID, "provider", discovery.Host(g.Provider.Issuer), "err", err)
+	case seen.verified && g.Account.Subject != "" && seen.account.Subject != g.Account.Subject:
+		return auth.Secret{}, errOtherAccount
+	case seen.verified && len(g.IDToken) > 0:
+		return got.id, nil
+	}
+	old, err := s.unseal(g.IDToken, g.ad(columnIDToken))
+	scrub.Add(old)
+	return old, err
 }
 
 // refreshFailed decides what a failure means for the grant. Only invalid_grant, and a dynamic client that is unknown,
@@ -139,6 +167,14 @@ func (s *Service) refreshFailed(ctx context.Context, g Grant, cause error) (Gran
 	if errors.Is(cause, vault.ErrCipher) {
 		if err := s.dropDamaged(ctx, g, cause); err != nil {
 			return Grant{}, err
+		}
+		return Grant{}, fmt.Errorf("%w: %w", errDead, cause)
+	}
+	if errors.Is(cause, errOtherAccount) {
+		s.cfg.Log.ErrorContext(ctx, "a refresh brought the tokens of another account; the login was dropped", "grant_id", g.ID,
+			"provider", discovery.Host(g.Provider.Issuer))
+		if err := s.cfg.Store.Drop(ctx, g.Slot.Owner, g.ID, g.Version, "another account"); err != nil {
+			return Grant{}, fmt.Errorf("drop grant: %w", err)
 		}
 		return Grant{}, fmt.Errorf("%w: %w", errDead, cause)
 	}

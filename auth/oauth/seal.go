@@ -86,6 +86,12 @@ func (s *Service) setTokens(g *Grant, access, refresh auth.Secret, expires time.
 	return err
 }
 
+// setIDToken puts a verified ID token into g, sealed, beside the tokens that it came with.
+func (s *Service) setIDToken(g *Grant, id auth.Secret) (err error) {
+	g.IDToken, err = s.seal(id, g.ad(columnIDToken))
+	return err
+}
+
 // answer is what a callback said. All of it is written ahead, so that a recovery checks what the callback would have.
 type answer struct {
 	Code       string `json:"code,omitempty"`

@@ -90,6 +90,8 @@ type Service struct {
 	cfg Config
 	// registering is held while a client is registered, so that a double click does not make two.
 	registering turns
+	// keys are those that ID tokens are verified with.
+	keys keySets
 	// fetching is held while a token of an app itself is fetched.
 	fetching turns
 }

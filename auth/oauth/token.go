@@ -35,6 +35,7 @@ const (
 // tokens is a successful answer of a token endpoint.
 type tokens struct {
 	access, refresh, id auth.Secret
+	identity            identity
 	// scopes is nil when the answer names none, which means those that were asked for (RFC 6749 section 5.1).
 	scopes  []string
 	expires time.Time
