@@ -23,8 +23,8 @@ type PersonSession struct {
 }
 
 var (
-	// ErrNoSession: there is no such session, or it is over.
+	// ErrNoSession says that there is no such session, or that it is over.
 	ErrNoSession = errors.New("auth: no such session")
-	// ErrSpent: the one use was had before.
+	// ErrSpent says that the one use was had before.
 	ErrSpent = errors.New("auth: used before")
 )

@@ -15,6 +15,8 @@ type apiClient struct {
 	t    testing.TB
 	base string
 	host string // as which the server is asked; empty: as base says
+	// token is sent as bearer token.
+	token string
 }
 
 func (c apiClient) call(method, path string, in, out any) int {
@@ -29,6 +31,9 @@ func (c apiClient) call(method, path string, in, out any) int {
 	require.NoError(c.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Host = c.host
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0

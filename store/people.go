@@ -10,6 +10,8 @@ import (
 // seenEvery is how exactly a session's last use is known: writing it at every request would make reads into writes.
 const seenEvery = time.Minute
 
+const spent = "spent_signins" //nolint:misspell // sign-ins
+
 // StartPersonSession keeps a new session under the hash of its id, and ends the one that the browser had. lifetime is its
 // absolute end.
 func (s *Store) StartPersonSession(ctx context.Context, idHash string, p auth.Person, lifetime time.Duration, replaces string) error {
@@ -55,14 +57,14 @@ func (s *Store) EndPersonSession(ctx context.Context, idHash string) error {
 // SpendSignIn notes that a sign-in has come back, once: [auth.ErrSpent] the second time. life is how long it could.
 func (s *Store) SpendSignIn(ctx context.Context, stateHash string, life time.Duration) error {
 	return s.tx(ctx, func(c *conn) error {
-		n, err := c.exec(`INSERT INTO spent_signins (state_hash, expires) VALUES (?, ?) ON CONFLICT (state_hash) DO NOTHING`, stateHash, c.now+life.Microseconds())
+		n, err := c.exec(`INSERT INTO `+spent+` (state_hash, expires) VALUES (?, ?) ON CONFLICT (state_hash) DO NOTHING`, stateHash, c.now+life.Microseconds())
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return auth.ErrSpent
 		}
-		_, err = c.exec(`DELETE FROM spent_signins WHERE expires <= ?`, c.now)
+		_, err = c.exec(`DELETE FROM `+spent+` WHERE expires <= ?`, c.now)
 		return err
 	})
 }

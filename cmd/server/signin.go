@@ -146,7 +146,7 @@ func (s *settings) services() (out []signin.Service) {
 	if file == "" {
 		return nil
 	}
-	body, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	body, err := os.ReadFile(file)
 	if err != nil {
 		s.bad("TARRY_SERVICES", "%q cannot be read: %w", file, err)
 		return nil
@@ -186,7 +186,7 @@ func (s *settings) secret(name string) auth.Secret {
 	case value != "" && file != "":
 		s.bad(name, "is set, and %s_FILE too; unset one of them", name)
 	case file != "":
-		body, err := os.ReadFile(file) //nolint:gosec // the operator names it
+		body, err := os.ReadFile(file)
 		if err != nil {
 			s.bad(name+"_FILE", "%q cannot be read: %w", file, err)
 		}

@@ -146,7 +146,7 @@ func TestRefusedCallbacks(t *testing.T) {
 		status int
 		sent   int // token requests
 	}{
-		"attacker's answer in the victim's browser": {change: func(w *world, _ *demo.Browser, answer string) (*demo.Browser, string) {
+		"attacker's answer in the victim's browser": {change: func(_ *world, _ *demo.Browser, answer string) (*demo.Browser, string) {
 			return demo.NewBrowser(), answer
 		}, status: 403},
 		"attacker's code with the victim's state": {change: func(w *world, b *demo.Browser, answer string) (*demo.Browser, string) {
@@ -287,8 +287,10 @@ func TestNobodyIsRedirectedButPeople(t *testing.T) {
 		"a page":           {"GET", link, nil, 303},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			res := w.call(tc.method, tc.path, tc.header)
 			require.Equal(t, tc.status, res.status, res.body)
+			require.Zero(t, w.reached.Load())
 			if tc.status == http.StatusUnauthorized {
 				require.Contains(t, res.header.Get("WWW-Authenticate"), `Bearer realm="tarry"`)
 				require.Empty(t, res.header.Values("Set-Cookie"))
@@ -298,7 +300,6 @@ func TestNobodyIsRedirectedButPeople(t *testing.T) {
 			}
 		})
 	}
-	require.Zero(t, w.reached.Load())
 }
 
 // Several servers are one: what begins at one ends at another.
@@ -335,8 +336,16 @@ func TestUserIDs(t *testing.T) {
 	t.Parallel()
 	seen := map[string][2]string{}
 	for _, p := range [][2]string{
-		{"https://a", "b"}, {"https://a", "bb"}, {"https://ab", "b"}, {"https://a", "B"}, {"https://a/", "b"}, {"", "https://ab"}, {"https://ab", ""},
-		{"proxy", "b"}, {"https://a", "../x"}, {"https://a", strings.Repeat("x", 255)},
+		{"https://a", "b"},
+		{"https://a", "bb"},
+		{"https://ab", "b"},
+		{"https://a", "B"},
+		{"https://a/", "b"},
+		{"", "https://ab"},
+		{"https://ab", ""},
+		{"proxy", "b"},
+		{"https://a", "../x"},
+		{"https://a", strings.Repeat("x", 255)},
 	} {
 		id := signin.UserID(p[0], p[1])
 		require.NoError(t, agent.Owner{App: "app", User: id}.Validate())
