@@ -37,16 +37,22 @@ const (
 	holderLife = time.Minute
 )
 
+// Holder is what this process has to say of its keyset.
+func (v *Vault) Holder(id, name string) Holder {
+	now := v.current()
+	return Holder{ID: id, Name: name, Primary: now.primary, Keys: now.keys}
+}
+
 // Watch looks every few seconds whether the keyset has changed, and says in the database which one this process has, until
 // ctx ends. Rotation waits for that. Run one in every process that seals.
 func (v *Vault) Watch(ctx context.Context, holders HolderStore, name string, log *slog.Logger) {
-	h := Holder{ID: uuid.NewString(), Name: name}
+	id := uuid.NewString()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	defer func() {
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookPatience)
 		defer cancel()
-		if err := holders.Leave(leaving, h.ID); err != nil {
+		if err := holders.Leave(leaving, id); err != nil {
 			log.WarnContext(leaving, "leave the keyset's holders", "err", err)
 		}
 	}()
@@ -57,8 +63,7 @@ func (v *Vault) Watch(ctx context.Context, holders HolderStore, name string, log
 			if said != nil && now != said {
 				log.InfoContext(ctx, "keyset was changed", "keys", len(now.keys), "primary", now.primary)
 			}
-			h.Primary, h.Keys = now.primary, now.keys
-			if err := holders.Announce(ctx, h); err == nil {
+			if err := holders.Announce(ctx, v.Holder(id, name)); err == nil {
 				said, next = now, time.Now().Add(announceEvery)
 			} else if ctx.Err() == nil {
 				log.WarnContext(ctx, "announce keyset", "err", err)

@@ -39,13 +39,21 @@ func (c Clients) Key(ctx context.Context, uri string) (tink.AEADWithContext, err
 	client, ok := c[scheme]
 	if !ok {
 		return nil, fmt.Errorf("%w: no client for %s; TARRY_KEYSET is a file, or the URI of a key whose scheme is one of %s",
-			ErrKMS, uri, strings.Join(slices.Sorted(maps.Keys(c)), ", "))
+			ErrKMS, redact(uri), strings.Join(slices.Sorted(maps.Keys(c)), ", "))
 	}
 	key, err := client(ctx, uri)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrKMS, uri, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrKMS, redact(uri), err)
 	}
 	return key, nil
+}
+
+// redact leaves out what might be a password.
+func redact(uri string) string {
+	if scheme, rest, _ := strings.Cut(uri, "://"); strings.Contains(rest, "@") {
+		return scheme + "://…"
+	}
+	return uri
 }
 
 // wrappedRow names the row of the encrypted keyset.

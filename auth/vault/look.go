@@ -33,7 +33,7 @@ func (v *Vault) Look(ctx context.Context) error {
 	}
 	now := v.current()
 	if now.digest != sha256.Sum256(raw) {
-		if now, err = v.parse(ctx, raw); err != nil {
+		if now, err = v.load(ctx, raw); err != nil {
 			return err
 		}
 	}

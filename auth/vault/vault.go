@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -78,11 +79,12 @@ func Open(ctx context.Context, cfg Config) (*Vault, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := v.parse(ctx, raw)
+	began := time.Now()
+	next, err := v.load(ctx, raw)
 	if err != nil {
 		return nil, err
 	}
-	v.view, v.looked = next, time.Now()
+	v.view, v.looked = next, began
 	return v, nil
 }
 
@@ -105,17 +107,26 @@ func (v *Vault) create(ctx context.Context) ([]byte, error) {
 	return v.source.read(ctx) // whoever created it, what lies there now is the keyset
 }
 
-// parse makes a view of what the source has, and proves it.
-func (v *Vault) parse(ctx context.Context, raw []byte) (*view, error) {
-	handle, err := v.source.parse(ctx, raw)
-	if err != nil {
-		return nil, err
+// load makes a view of what the source has, and proves it. A keyset that does not fit may have been one of a moment ago,
+// when a rotation has just sealed the proof with a newer key.
+func (v *Vault) load(ctx context.Context, raw []byte) (*view, error) {
+	for {
+		handle, err := v.source.parse(ctx, raw)
+		if err != nil {
+			return nil, err
+		}
+		next, err := newView(raw, handle, v.source)
+		if err != nil {
+			return nil, err
+		}
+		wrong := v.prove(ctx, next)
+		if !errors.Is(wrong, ErrWrongKeyset) {
+			return next, wrong
+		}
+		if raw, err = v.source.read(ctx); err != nil || bytes.Equal(raw, next.raw) {
+			return nil, errors.Join(wrong, err)
+		}
 	}
-	next, err := newView(raw, handle, v.source)
-	if err != nil {
-		return nil, err
-	}
-	return next, v.prove(ctx, next)
 }
 
 func (v *Vault) prove(ctx context.Context, next *view) error {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"tarry"
+	"tarry/auth/kms"
 	"tarry/cmd/internal/dial"
 	"tarry/engine"
 	"tarry/internal/metrics"
@@ -27,7 +28,7 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	parts, err := wiring.Open(ctx, wiring.Config{
-		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, SecretsDir: c.SecretsDir, LookupEnv: e.Lookup, PublicURL: c.PublicURL,
+		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: kms.Clients(e.Lookup), SecretsDir: c.SecretsDir, LookupEnv: e.Lookup, PublicURL: c.PublicURL,
 		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: e.Log, Fault: process.Fault(e.Lookup),
 	})
 	if err != nil {

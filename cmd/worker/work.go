@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"tarry"
+	"tarry/auth/kms"
 	"tarry/cmd/internal/dial"
 	"tarry/internal/metrics"
 	"tarry/internal/process"
@@ -31,7 +32,7 @@ func work(ctx context.Context, e process.Environment) (err error) {
 		}
 		worker.SetStickyWorkflowCacheSize(n)
 	}
-	c.Log, c.Fault = e.Log, process.Fault(e.Lookup)
+	c.Log, c.Fault, c.KMS = e.Log, process.Fault(e.Lookup), kms.Clients(e.Lookup)
 	counted := metrics.New()
 	client, err := dial.Temporal(ctx, e.Log, counted)
 	if err != nil {

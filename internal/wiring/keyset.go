@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,19 @@ import (
 	"tarry/auth/vault"
 	"tarry/store"
 )
+
+// OpenVault opens store and vault alone, for who changes keys. Nobody learns that this process has the keyset.
+func OpenVault(ctx context.Context, c Config) (*store.Store, *vault.Vault, error) {
+	s, err := store.Open(ctx, c.DatabaseURL.Reveal())
+	if err != nil {
+		return nil, nil, fmt.Errorf("open store: %w", err)
+	}
+	v, err := openVault(ctx, c, s)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open vault: %w", err), s.Close())
+	}
+	return s, v, nil
+}
 
 // openVault finds the keyset: a file, or the database's own, encrypted with the key that a URI names.
 func openVault(ctx context.Context, c Config, s *store.Store) (*vault.Vault, error) {
