@@ -38,6 +38,7 @@ func TestWhoSeals(t *testing.T) {
 	}))
 	require.Equal(t, []string{
 		"auth/inputs/service.go", // requests: what is asked, and the answer
+		"auth/keys/enter.go",     // grants of keys and passwords, as oauth seals access tokens
 		"auth/oauth/seal.go",     // grants, flows, registrations: their methods Sealed
 		"auth/vault/vault.go",    // meta: named keys
 		"server/signin.go",       // cookies and callbacks that live for minutes
