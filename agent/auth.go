@@ -13,6 +13,10 @@ func (a *Auth) Problems() []FieldError {
 		return p.found
 	}
 	p.keyless()
+	if a.Type == AuthServiceAccount {
+		p.serviceAccount()
+		return p.found
+	}
 	switch a.Type {
 	case AuthOAuth2:
 		p.oauth2()

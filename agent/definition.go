@@ -165,6 +165,8 @@ const (
 	AuthOAuth2 AuthType = "oauth2"
 	// AuthOpenIDConnect is the same with OpenID Connect endpoints, written or discovered from Issuer.
 	AuthOpenIDConnect AuthType = "openIdConnect"
+	// AuthServiceAccount is a Google service account: the app's own credential, for which nobody is asked.
+	AuthServiceAccount AuthType = "serviceAccount"
 	// AuthMCP is the MCP authorization spec: the server's 401 starts discovery. It is the default of an MCP toolset.
 	AuthMCP AuthType = "mcp"
 	// AuthAPIKey is a key that a person types in: OpenAPI's apiKey.
@@ -214,7 +216,10 @@ type Auth struct {
 	// Grant is "" for a person's login (authorization code) or [GrantClientCredentials], where nobody is asked.
 	Grant string `json:"grant,omitempty"`
 
-	// UseIDToken sends the ID token, verified, where the access token would go.
+	// ServiceAccount is the JSON of a Google service account's key; Audience is whom its ID token is for, if UseIDToken is set.
+	ServiceAccount SecretRef `json:"service_account,omitempty"`
+	Audience       string    `json:"audience,omitempty"`
+	// UseIDToken sends the ID token, that of a login verified, where the access token would go.
 	UseIDToken bool `json:"use_id_token,omitempty"`
 
 	// OmitResource keeps the resource parameter (RFC 8707) out of every request, for providers that reject it. The token is

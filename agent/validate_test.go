@@ -215,6 +215,11 @@ func TestAuthProblems(t *testing.T) {
 		"id token":            {agent.Auth{Type: agent.AuthOpenIDConnect, Issuer: "https://i", ClientID: "c", UseIDToken: true}, nil},
 		"id token, no issuer": {agent.Auth{Type: agent.AuthOpenIDConnect, AuthorizationURL: login, TokenURL: token, ClientID: "c", UseIDToken: true}, []string{"auth_scheme.issuerUrl: missing; the ID token is verified with the keys of its issuer"}},
 		"id token of oauth2":  {agent.Auth{Type: agent.AuthOAuth2, AuthorizationURL: login, TokenURL: token, ClientID: "c", UseIDToken: true}, []string{"tarry.use_id_token: only openIdConnect has ID tokens; remove it or use that type"}},
+		"account":             {agent.Auth{Type: agent.AuthServiceAccount, ServiceAccount: "${file:g.json}", Scopes: []string{"a"}}, nil},
+		"account's id token":  {agent.Auth{Type: agent.AuthServiceAccount, ServiceAccount: "${file:g.json}", UseIDToken: true, Audience: "https://run"}, nil},
+		"account, nothing":    {agent.Auth{Type: agent.AuthServiceAccount, UseIDToken: true}, []string{"auth_credential.service_account.service_account_credential: missing; refer to the JSON of the account's key", "auth_credential.service_account.audience: missing; an ID token is for somebody, mostly the URL of the service"}},
+		"account, literal":    {agent.Auth{Type: agent.AuthServiceAccount, ServiceAccount: "{hunter2}", Scopes: []string{"a"}}, []string{"auth_credential.service_account.service_account_credential: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"}},
+		"account, client":     {agent.Auth{Type: agent.AuthServiceAccount, ServiceAccount: "${file:g.json}", Scopes: []string{"a"}, ClientID: "c"}, []string{"auth_credential: a service account needs no client and no grant; remove them"}},
 		"legacy resource":     {agent.Auth{Type: agent.AuthMCP, LegacyAuthorization: true, Resource: "https://x"}, []string{"tarry.resource: a server of the time before resource metadata has no resource of another name; remove it or legacy_authorization"}},
 		"scopes":              {agent.Auth{Type: agent.AuthMCP, Scopes: []string{"a", "b", "c"}, MaxScopes: []string{"b"}}, []string{"scopes: a c not in max_scopes"}},
 	} {

@@ -25,7 +25,7 @@ func (l *loader) auth(o *object, field string) *agent.Auth {
 	if v, ok := o.get("auth_credential"); ok {
 		v.place(field + ".auth_credential")
 		credential(v, field, a)
-		used = used || a.ClientID != "" || a.ClientSecret != "" || a.PrivateKey != "" || a.Secret != "" || a.Username != ""
+		used = used || a.ClientID != "" || a.ClientSecret != "" || a.PrivateKey != "" || a.Type == agent.AuthServiceAccount || a.Secret != "" || a.Username != ""
 	} else {
 		o.missing("auth_credential").place(field + ".auth_credential")
 	}

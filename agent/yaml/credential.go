@@ -14,7 +14,7 @@ func credential(v value, field string, a *agent.Auth) {
 	if o == nil {
 		return
 	}
-	o.only([]string{"auth_type", "oauth2", "api_key", "http"}, map[string]string{"service_account": "", "resource_ref": ""})
+	o.only([]string{"auth_type", "oauth2", "api_key", "http", "service_account"}, map[string]string{"resource_ref": ""})
 	if t, ok := o.get("auth_type"); ok {
 		switch kind := t.text(); kind {
 		case "oauth2", "openIdConnect":
@@ -24,7 +24,7 @@ func credential(v value, field string, a *agent.Auth) {
 				return
 			}
 		case "serviceAccount":
-			t.fail("ADK knows %s, Tarry does not yet; there are %s", kind, strings.Join(schemes(), ", "))
+			serviceAccount(o, field, a)
 			return
 		default:
 			if !slices.Contains(v.doc.bad, t.path) {

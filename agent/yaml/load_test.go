@@ -164,6 +164,12 @@ func TestAuthIsNilWhereTheServerTells(t *testing.T) {
 		"tarry: {allow_missing_pkce: true}":                     {Type: agent.AuthMCP, AllowMissingPKCE: true},
 		"tarry: {legacy_authorization: true}":                   {Type: agent.AuthMCP, LegacyAuthorization: true},
 		"tarry: {grant: authorization_code}":                    {Type: agent.AuthMCP},
+		"auth_scheme: {type: http, scheme: bearer}\n      auth_credential: {auth_type: serviceAccount, service_account: {serviceAccountCredential: '${file:g.json}', scopes: [a]}}": {
+			Type: agent.AuthServiceAccount, ServiceAccount: "${file:g.json}", Scopes: []string{"a"},
+		},
+		"auth_credential: {auth_type: serviceAccount, service_account: {service_account_credential: '${file:g.json}', use_id_token: true, audience: 'https://run'}}": {
+			Type: agent.AuthServiceAccount, ServiceAccount: "${file:g.json}", UseIDToken: true, Audience: "https://run",
+		},
 		"tarry: {issuer: 'https://i', assertion_audience: token_endpoint}\n      auth_credential: {oauth2: {client_id: c, token_endpoint_auth_method: private_key_jwt, privateKey: '${file:k.pem}', private_key_id: k}}": {
 			Type: agent.AuthMCP, Issuer: "https://i", ClientID: "c", ClientAuth: agent.ClientAuthPrivateKey, PrivateKey: "${file:k.pem}", PrivateKeyID: "k",
 			AssertionAudience: agent.AudienceTokenEndpoint,

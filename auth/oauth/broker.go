@@ -140,7 +140,7 @@ func (b *broker) find(ctx context.Context, t target, want auth.Want) (usable, pr
 		for _, g := range grants {
 			switch {
 			case !t.fits(g, b.owner, want):
-			case g.Version > want.Refused && auth.Covers(g.Scopes, want.Auth.Scopes) && (!want.Auth.UseIDToken || len(g.IDToken) > 0):
+			case g.Version > want.Refused && auth.Covers(g.Scopes, want.Auth.Scopes) && (!sendsIDToken(want.Auth) || len(g.IDToken) > 0):
 				return &g, nil, nil
 			case prior == nil:
 				prior = &g
@@ -185,7 +185,7 @@ func (b *broker) reveal(ctx context.Context, g Grant, want auth.Want) (auth.Acce
 	if !g.Expires.IsZero() {
 		out.Expires = b.service.cfg.Now().Add(g.Left())
 	}
-	if want.Auth.UseIDToken {
+	if sendsIDToken(want.Auth) {
 		out.Access, out.Expires = id, endOf(id)
 	}
 	return out, nil
@@ -207,7 +207,7 @@ func (b *broker) idToken(g Grant, want auth.Want) (auth.Secret, error) {
 	if !endOf(id).After(b.service.cfg.Now()) {
 		id = auth.Secret{}
 	}
-	if want.Auth.UseIDToken && id.IsZero() {
+	if sendsIDToken(want.Auth) && id.IsZero() {
 		return auth.Secret{}, errNoIDToken
 	}
 	return id, nil
@@ -215,7 +215,7 @@ func (b *broker) idToken(g Grant, want auth.Want) (auth.Secret, error) {
 
 // current returns g or, when what the tool sends is about to end, its successor.
 func (b *broker) current(ctx context.Context, g Grant, want auth.Want) (Grant, error) {
-	if !want.Auth.UseIDToken || len(g.Refresh) == 0 {
+	if !sendsIDToken(want.Auth) || len(g.Refresh) == 0 {
 		return b.service.fresh(ctx, g, b.scrub)
 	}
 	id, err := b.service.unseal(g.IDToken, g.ad(columnIDToken))

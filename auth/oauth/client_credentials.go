@@ -145,12 +145,17 @@ func (b *broker) fetch(ctx context.Context, t target, want auth.Want, wwwAuthent
 func (b *broker) appNeed(ctx context.Context, t target, want auth.Want, wwwAuthenticate []string) (auth.Need, error) {
 	a := want.Auth
 	var n auth.Need
-	if t.explicit {
+	switch {
+	case a.Type == agent.AuthServiceAccount:
+		n = auth.Need{
+			Slot: t.slot(b.owner), Scopes: auth.Union(a.Scopes), Provider: auth.Provider{Issuer: t.issuer}, Client: serviceAccountClient(a),
+		}
+	case t.explicit:
 		n = auth.Need{
 			Slot: t.slot(b.owner), Scopes: auth.Union(a.Scopes), Provider: auth.Provider{Issuer: t.issuer, TokenEndpoint: a.TokenURL},
 			Client: clientOf(a),
 		}
-	} else {
+	default:
 		var err error
 		if n, err = b.discoveredNeed(ctx, t, want, wwwAuthenticate); err != nil {
 			if errors.Is(err, auth.ErrMisconfigured) && wwwAuthenticate == nil {
@@ -202,6 +207,9 @@ func (s *Service) requestOwn(ctx context.Context, n auth.Need, prior *Grant, scr
 // requestAppToken is RFC 6749 section 4.4.2, with resource (RFC 8707). A refresh token in the answer is against section
 // 4.4.3 and not kept.
 func (s *Service) requestAppToken(ctx context.Context, n auth.Need, scrub *auth.Scrubber) (Grant, error) {
+	if n.Client.Auth == authServiceAccount {
+		return s.requestServiceAccount(ctx, n, scrub)
+	}
 	asking, cancel := context.WithTimeout(ctx, s.cfg.RefreshTimeout)
 	defer cancel()
 	secret, err := s.clientSecret(asking, n.Client, nil, Flow{}.ad(columnClientSecret))

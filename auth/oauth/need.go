@@ -48,7 +48,7 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 	if prior == nil || prior.Slot == n.Slot { // versions of another slot say nothing about this one's
 		n.Refused = want.Refused
 	}
-	n.IDToken = want.Auth.UseIDToken
+	n.IDToken = sendsIDToken(want.Auth)
 	n.Client.Params, n.Relaxed, n.Limit = want.Auth.AuthorizationParams, relaxed(want.Auth), limit
 	return &auth.RequiredError{Need: n}
 }

@@ -90,6 +90,10 @@ func aimAt(want auth.Want) (target, error) {
 		}
 		t.clients = []string{auth.ClientOwn + a.ClientID}
 	}
+	if a.Type == agent.AuthServiceAccount {
+		t.app, t.explicit, t.issuer, t.clients = true, true, googleIssuer, []string{serviceAccountSource(a)}
+		return t.bind(want)
+	}
 	if a.Type == "" || a.Type == agent.AuthMCP {
 		if a.ClientID == "" {
 			t.clients = []string{auth.ClientMetadata, auth.ClientDynamic}
@@ -117,6 +121,12 @@ func aimAt(want auth.Want) (target, error) {
 		}
 		t.issuer = label
 	}
+	return t.bind(want)
+}
+
+// bind ties a credential that its definition describes to where its tokens may be sent.
+func (t target) bind(want auth.Want) (target, error) {
+	a := want.Auth
 	switch {
 	case a.Resource != "" && want.Server != "" && !discovery.Covers(a.Resource, want.Server):
 		return target{}, elsewhere(a, want)
