@@ -93,6 +93,10 @@ func Open(ctx context.Context, cfg Config) (*Vault, error) {
 func (v *Vault) create(ctx context.Context) ([]byte, error) {
 	switch _, err := stored(ctx, v.checks, keysetCheck); {
 	case err == nil:
+		// Who wrote the check had made the keyset before: perhaps since we looked, when processes start together.
+		if raw, err := v.source.read(ctx); !errors.Is(err, errNone) {
+			return raw, err
+		}
 		return nil, fmt.Errorf("%w: %s has none, but the database holds secrets encrypted with one; %s", ErrKeysetMissing, v.source, v.source.lost())
 	case !errors.Is(err, errNone):
 		return nil, fmt.Errorf("vault: read keyset check: %w", err)

@@ -143,6 +143,32 @@ func TestManyProcessesCreateOneKeyset(t *testing.T) {
 	}
 }
 
+// slow is a CheckStore that lets another process make the keyset before it answers for the first time.
+type slow struct {
+	*rows
+
+	once  sync.Once
+	other func()
+}
+
+func (s *slow) Check(ctx context.Context, name string, create func() ([]byte, error)) ([]byte, error) {
+	s.once.Do(s.other)
+	return s.rows.Check(ctx, name, create)
+}
+
+// A process that finds no keyset, and then the check of one that another has just made, takes that one.
+func TestKeysetThatAppearsMeanwhile(t *testing.T) {
+	t.Parallel()
+	file, checks := filepath.Join(t.TempDir(), "keyset.json"), newRows()
+	var first *vault.Vault
+	second := open(t, file, &slow{rows: checks, other: func() { first = open(t, file, checks) }})
+	sealed, err := first.Seal(auth.NewSecret("x"), vault.AD{Row: "r"})
+	require.NoError(t, err)
+	got, err := second.Open(sealed, vault.AD{Row: "r"})
+	require.NoError(t, err)
+	require.Equal(t, "x", got.Reveal())
+}
+
 func TestStartIsRefused(t *testing.T) {
 	t.Parallel()
 	t.Run("keyset lost", func(t *testing.T) {
