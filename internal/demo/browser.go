@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +42,19 @@ func NewBrowser() *Browser {
 			return http.ErrUseLastResponse
 		},
 	}}
+}
+
+// Trust makes the browser take certificates of one more CA, in PEM. Call it before use.
+func (b *Browser) Trust(ca []byte) error {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return fmt.Errorf("read certificates of the system: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(ca) {
+		return errors.New("trust: no certificate in PEM")
+	}
+	b.client.Transport = &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	return nil
 }
 
 // Cookies returns what the browser would send to rawURL.

@@ -73,26 +73,58 @@ func (s *Stack) Start(ctx context.Context, names ...Name) error {
 	return nil
 }
 
+// StartTogether is Start of processes that do not wait for each other to be ready.
+func (s *Stack) StartTogether(ctx context.Context, names ...Name) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	var started []*process
+	var errs []error
+	for _, name := range ordered(names) {
+		p, err := s.launch(name)
+		errs = append(errs, err)
+		if p != nil {
+			started = append(started, p)
+		}
+	}
+	for _, p := range started {
+		errs = append(errs, s.ready(ctx, p))
+	}
+	return errors.Join(errs...)
+}
+
 func (s *Stack) start(ctx context.Context, name Name) error {
+	p, err := s.launch(name)
+	if p == nil {
+		return err
+	}
+	return s.ready(ctx, p)
+}
+
+// launch starts a process, unless it runs: nil then.
+func (s *Stack) launch(name Name) (*process, error) {
 	if s.running(name) != nil {
-		return nil
+		return nil, nil //nolint:nilnil // nothing to wait for
 	}
 	if s.isClosed() {
-		return errors.New("stack: closed")
+		return nil, errors.New("stack: closed")
 	}
 	s.release(name)
 	path, args, env := s.program(name)
 	p, err := launch(name, s.LogFile(name), path, args, env)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.mu.Lock()
 	s.processes[name] = p
 	s.mu.Unlock()
+	return p, nil
+}
+
+func (s *Stack) ready(ctx context.Context, p *process) error {
 	if err := p.waitReady(ctx, s.cfg.ReadyTimeout); err != nil {
 		return errors.Join(err, p.kill())
 	}
-	s.say("%s is ready at %s, pid %d", name, s.Addr(name), p.cmd.Process.Pid)
+	s.say("%s is ready at %s, pid %d", p.name, s.Addr(p.name), p.cmd.Process.Pid)
 	go s.watch(p)
 	return nil
 }
