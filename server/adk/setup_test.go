@@ -19,6 +19,7 @@ import (
 
 	"tarry/agent"
 	"tarry/auth/inputs"
+	"tarry/auth/keys"
 	"tarry/auth/vault"
 	"tarry/server/adk"
 	"tarry/server/stream/streamtest"
@@ -84,6 +85,7 @@ func (b *bundle) serve(s *store.Store) {
 		},
 		Confirmations: &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
 		Answers:       &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
+		Keys:          &keys.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)},
 		Wake:          func() { b.woken.Add(1) }, PublicURL: streamtest.Public, Version: "v0.1.0",
 		Logger: slog.New(slog.DiscardHandler), Poll: time.Millisecond, CancelWait: time.Millisecond,
 	}

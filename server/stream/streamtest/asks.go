@@ -1,6 +1,8 @@
 package streamtest
 
 import (
+	"maps"
+
 	"google.golang.org/genai"
 
 	"tarry/agent"
@@ -63,5 +65,37 @@ func (p *Player) opened(r auth.Request, e session.NewEvent) auth.Request {
 	asked, err := p.Store.Ask(p.tb.Context(), p.add(), r, func(auth.Request) (session.NewEvent, error) { return e, nil })
 	check(p.tb, err)
 	check(p.tb, p.Store.SetStatus(p.tb.Context(), p.Row, "run", string(wire.StateWaitingInput)))
+	return asked.Request
+}
+
+// AskKey opens a request for a credential that a person types in, and lets the run wait for it.
+func (p *Player) AskKey(call, id string, k auth.Key) auth.Request {
+	p.tb.Helper()
+	kind, credential := string(agent.AuthAPIKey), map[string]any{}
+	scheme := map[string]any{"type": kind, "in": k.In, "name": k.Name}
+	if k.Scheme != "" {
+		kind = string(agent.AuthHTTP)
+		scheme = map[string]any{"type": kind, "scheme": k.Scheme}
+		credential["http"] = map[string]any{"scheme": k.Scheme, "credentials": map[string]any{}}
+	}
+	credential["authType"] = kind
+	exchanged := maps.Clone(credential)
+	exchanged["oauth2"] = map[string]any{"authUri": Public + "/connect?request=" + id + "&state=correlator-" + id, "state": "correlator-" + id}
+	r := p.request(call, id, auth.Need{
+		Type: kind, Typed: &k, Tool: "search", Toolset: "notion", Server: "https://mcp.example/mcp", Client: auth.Client{ID: k.Client()},
+		Slot:     auth.Slot{Owner: p.Row.Owner, Issuer: "https://mcp.example", Resource: "server:https://mcp.example/mcp", Client: k.Client()},
+		Provider: auth.Provider{Issuer: "https://mcp.example"},
+	})
+	e := p.event(session.KindRequest, &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{
+		ID: id, Name: agent.RequestCredential, Args: map[string]any{"functionCallId": call, "authConfig": map[string]any{
+			"authScheme": scheme, "rawAuthCredential": credential, "exchangedAuthCredential": exchanged, "credentialKey": "notion",
+		}},
+	}}}})
+	e.LongRunningToolIDs = []string{id}
+	add := p.add()
+	add.Calls = []session.Call{{ID: call}}
+	asked, err := p.Store.Ask(p.tb.Context(), add, r, func(auth.Request) (session.NewEvent, error) { return e, nil })
+	check(p.tb, err)
+	p.Wait()
 	return asked.Request
 }
