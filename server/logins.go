@@ -83,10 +83,27 @@ func (l logins) Complete(ctx context.Context, access auth.Access, c connect.Call
 		Digest: c.Digest, State: c.State.Reveal(), Code: c.Code.Reveal(), Error: c.Error, Iss: c.Iss, IssPresent: c.IssPresent,
 		Cookies: func(name string) string { return c.Cookie(name).Reveal() },
 	})
+	return l.result(out, err)
+}
+
+// Account implements connect.Logins.
+func (l logins) Account(ctx context.Context, access auth.Access, c connect.Choice) (connect.Result, error) {
+	out, err := l.service.Confirm(ctx, access, oauth.Choice{
+		Flow: c.Flow, Replaces: c.Replaces, Replace: c.Replace, Cookies: func(name string) string { return c.Cookie(name).Reveal() },
+	})
+	return l.result(out, err)
+}
+
+func (l logins) result(out oauth.Result, err error) (connect.Result, error) {
 	l.wake()
 	result := connect.Result{
 		Outcome: out.Outcome, RequestID: out.Request.ID, App: out.Request.Owner.App, Agent: out.Request.Agent,
 		Correlator: out.Request.Correlator,
+	}
+	if c := out.Change; c != nil {
+		result.Change = &connect.Change{
+			Flow: c.Flow, Replaces: c.Replaces, From: accountName(c.From), To: accountName(c.To), ProviderHost: bareHost(out.Request.Need.Slot.Issuer),
+		}
 	}
 	if err != nil {
 		return result, page(err)

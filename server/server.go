@@ -44,7 +44,7 @@ func New(c Config) (*Server, error) {
 	s.runs().Mount(api)
 	own := &accounts.Handler{Log: c.Parts.Store, Connections: connected{c.Parts.Logins}, Logger: c.Log}
 	own.Mount(api)
-	ownPages, err := accounts.NewPages(own, c.PublicURL, nil)
+	ownPages, err := accounts.NewPages(own, c.PublicURL, c.Parts.FormKey)
 	if err != nil {
 		return nil, fmt.Errorf("accounts page: %w", err)
 	}

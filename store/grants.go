@@ -50,12 +50,16 @@ func (c *conn) grants(where string, args ...any) ([]oauth.Grant, error) {
 func (s *Store) Commit(ctx context.Context, stateHash string, g oauth.Grant) (woken []auth.Request, err error) {
 	err = s.tx(ctx, func(c *conn) error {
 		woken = nil
-		_, r, err := c.flowAndRequest(stateHash)
+		f, r, err := c.flowAndRequest(stateHash)
 		if err != nil {
 			return err
 		}
 		if !r.Status.Open() || r.Need.Provider.Discovered && g.Provider.Issuer != r.Need.Provider.Issuer { // repinned meanwhile
 			return oauth.ErrConflict
+		}
+		g := g // a second run begins with what the caller gave
+		if err := c.mayReplace(f, r.Need.Slot.ID(), &g); err != nil {
+			return err
 		}
 		if err := c.saveGrant(r.Need.Slot, g); err != nil {
 			return err

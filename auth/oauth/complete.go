@@ -30,6 +30,8 @@ type Result struct {
 	Request auth.Request
 	// Missing lists scopes that were asked for and that the provider does not say it granted.
 	Missing []string
+	// Change is set while the request waits for its person to say whether another account replaces the one before.
+	Change *Change
 }
 
 const (
@@ -71,6 +73,8 @@ func (s *Service) Complete(ctx context.Context, access auth.Access, cb Callback)
 	}
 	still := Result{Outcome: r.Status, Request: r}
 	switch {
+	case f.Status == FlowParked: // the page is loaded again
+		return s.change(ctx, still, f)
 	case f.Status == FlowLive && !s.cfg.Now().Before(f.Expires):
 		s.refuse(ctx, f, "expired", cb.Code)
 		return still, ErrExpiredFlow
@@ -157,6 +161,8 @@ func (s *Service) exchangeOrWait(ctx context.Context, access auth.Access, f Flow
 			return out, err
 		}
 		switch {
+		case now.Status == FlowParked:
+			return s.change(ctx, out, now)
 		case now.Status != FlowLive:
 			return out, ErrSpentFlow
 		case !s.cfg.Now().Before(now.Expires):

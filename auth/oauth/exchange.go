@@ -145,13 +145,21 @@ func (s *Service) commit(ctx context.Context, access auth.Access, f Flow, got to
 	if err != nil {
 		return Result{}, err
 	}
+	return s.save(ctx, access, f, g, missing)
+}
+
+// save stores a grant, and wakes who waits for it. Of another account than the slot's it parks it, and asks.
+func (s *Service) save(ctx context.Context, access auth.Access, f Flow, g Grant, missing []string) (Result, error) {
 	for attempt := 1; ; attempt++ {
 		_, err := s.cfg.Store.Commit(ctx, f.StateHash, g)
 		if err == nil {
 			break
 		}
-		if errors.Is(err, ErrConflict) {
+		switch {
+		case errors.Is(err, ErrConflict):
 			return s.outcome(ctx, access, f) // closed meanwhile
+		case errors.Is(err, ErrOtherAccount):
+			return s.park(ctx, access, f, g, missing)
 		}
 		// The code is spent: what is not stored now is lost.
 		if attempt == saveAttempts || !pause(ctx, time.Duration(attempt)*100*time.Millisecond) {

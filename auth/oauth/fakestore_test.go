@@ -340,6 +340,9 @@ func (m *memoryStore) Commit(_ context.Context, stateHash string, g oauth.Grant)
 		return nil, oauth.ErrConflict
 	}
 	slot := asked.Need.Slot
+	if err := m.mayReplace(m.flows[stateHash], slot, g); err != nil {
+		return nil, err
+	}
 	g = m.save(slot, g)
 	var woken []auth.Request
 	for _, r := range m.requests {

@@ -15,6 +15,9 @@ const recoverBatch = 50
 // written ahead; then the request waits for another login. Call it at start and from time to time. It returns how many
 // it took over; several processes may call it at once.
 func (s *Service) Recover(ctx context.Context) (int, error) {
+	if err := s.dropParked(ctx); err != nil {
+		return 0, err
+	}
 	flows, err := s.cfg.Store.Interrupted(ctx, recoverBatch)
 	if err != nil {
 		return 0, fmt.Errorf("list interrupted logins: %w", err)

@@ -14,6 +14,7 @@ const (
 	columnVerifier     = "verifier"
 	columnNonce        = "nonce"
 	columnAnswer       = "answer"
+	columnParked       = "parked"
 	columnClientSecret = "client_secret"
 	columnAccess       = "access"
 	columnRefresh      = "refresh"

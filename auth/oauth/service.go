@@ -41,6 +41,8 @@ const (
 	FaultExchanged = "callback.exchanged"
 	// FaultCommitted: the token is stored, nobody is woken.
 	FaultCommitted = "callback.committed"
+	// FaultParked: tokens of another account are kept until their person has said what to do with them.
+	FaultParked = "callback.parked"
 	// FaultRefreshing: the refresh is ours, nothing is sent.
 	FaultRefreshing = "refresh.sending"
 	// FaultRefreshed: the provider has answered a refresh, nothing of it is stored.

@@ -29,6 +29,7 @@ var (
 // measured by the store's one clock: those of the processes may differ by minutes.
 type Store interface {
 	AccountStore
+	ParkingStore
 
 	// Request returns a request that access allows.
 	Request(ctx context.Context, id string, access auth.Access) (auth.Request, error)
@@ -66,8 +67,9 @@ type Store interface {
 	Reopen(ctx context.Context, stateHash, reason string) error
 	// Deny ends as denied the open requests that the flow's page showed, with the messages that tell their runs.
 	Deny(ctx context.Context, stateHash, reason string) error
-	// Commit stores the grant of an exchange, ends as granted every open request of the slot whose scopes it covers, and
-	// writes the messages that wake their runs. The returned requests are those.
+	// Commit stores the grant of an exchange, or of a parked flow, ends as granted every open request of the slot whose scopes it covers, and
+	// writes the messages that wake their runs. The returned requests are those. [ErrOtherAccount] when the slot has a grant
+	// of another account and g does not say that it replaces that one.
 	Commit(ctx context.Context, stateHash string, g Grant) ([]auth.Request, error)
 
 	// Keep stores a grant that no person gave, in place of the slot's former one, and returns it with its version.
@@ -105,7 +107,9 @@ type FlowStatus string
 const (
 	FlowLive       FlowStatus = "live"
 	FlowExchanging FlowStatus = "exchanging"
-	FlowSpent      FlowStatus = "spent"
+	// FlowParked: the tokens are there, of another account than the slot's; the person is to say whether they replace it.
+	FlowParked FlowStatus = "parked"
+	FlowSpent  FlowStatus = "spent"
 )
 
 // Flow is one attempt of one browser to answer a request.
@@ -116,7 +120,7 @@ type Flow struct {
 	Request    string
 	Owner      agent.Owner
 	Status     FlowStatus
-	// Verifier, Nonce and Code are encrypted.
+	// Verifier, Nonce and Code are encrypted. Code is what the provider answered: the code or, of a parked flow, the grant.
 	Verifier []byte
 	Nonce    []byte
 	Code     []byte
@@ -165,6 +169,9 @@ type Grant struct {
 	ClientSecret []byte
 	Created      time.Time
 	Updated      time.Time
+	// Replaces is the id of the grant of another account that this one may replace, since its person has said so. It is for
+	// Commit alone and not kept.
+	Replaces string
 	// Used is when the token was handed out last, to the minute; zero for never. The store keeps it by itself.
 	Used time.Time
 }

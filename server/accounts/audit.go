@@ -101,9 +101,6 @@ func mayRead(caller signin.Principal, app, user string) (string, error) {
 	return owner.User, nil
 }
 
-// ownUser is whose page the caller sees without naming anybody.
-func ownUser(signin.Principal) string { return "user" }
-
 func moment(query url.Values, name string) (time.Time, error) {
 	text := query.Get(name)
 	if text == "" {

@@ -85,7 +85,11 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) {
 	query, caller := r.URL.Query(), signin.FromContext(r.Context())
 	user := query.Get("user")
 	if user == "" {
-		user = ownUser(caller)
+		user = caller.User
+	}
+	if user == "" { // a service has users, and is none
+		p.handler.fail(w, r, refuse(http.StatusBadRequest, "name a user: %s?user=…", Path))
+		return
 	}
 	user, err := mayRead(caller, "", user)
 	if err != nil {

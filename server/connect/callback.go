@@ -50,6 +50,8 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case err == nil && result.Change != nil:
+		h.showChange(w, r, result)
 	case err == nil || errors.Is(err, ErrFinished) && result.Outcome != "":
 		if !result.Outcome.Open() {
 			if back := h.takeReturn(w, r, result.Correlator); back != "" {

@@ -18,6 +18,7 @@ import (
 const (
 	Path         = "/connect"
 	AnswerPath   = "/connect/answer"
+	AccountPath  = "/connect/account"
 	CallbackPath = "/oauth/callback/"
 )
 
@@ -94,6 +95,7 @@ func (h *Handler) Mount(mux *http.ServeMux, signIn web.Middleware) {
 	mux.Handle("GET "+Path, signIn(http.HandlerFunc(h.ask)))
 	mux.Handle("POST "+Path, signIn(http.HandlerFunc(h.begin)))
 	mux.Handle("POST "+AnswerPath, signIn(http.HandlerFunc(h.answer)))
+	mux.Handle("POST "+AccountPath, signIn(http.HandlerFunc(h.account)))
 	mux.Handle("GET "+CallbackPath+"{digest}", signIn(http.HandlerFunc(h.callback)))
 }
 

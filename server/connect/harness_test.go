@@ -47,6 +47,7 @@ type fakeLogins struct {
 	callback                connect.Callback
 	cookie                  auth.Secret
 	answers                 []connect.Answer
+	choices                 []connect.Choice
 	allowed                 bool
 }
 
@@ -89,6 +90,15 @@ func (f *fakeLogins) Complete(_ context.Context, access auth.Access, c connect.C
 	defer f.mu.Unlock()
 	f.completed++
 	f.callback = c
+	f.cookie = c.Cookie(flowName)
+	f.allowed = access(agent.Owner{App: "app", User: "u"})
+	return f.result, f.resultErr
+}
+
+func (f *fakeLogins) Account(_ context.Context, access auth.Access, c connect.Choice) (connect.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.choices = append(f.choices, c)
 	f.cookie = c.Cookie(flowName)
 	f.allowed = access(agent.Owner{App: "app", User: "u"})
 	return f.result, f.resultErr

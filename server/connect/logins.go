@@ -18,6 +18,8 @@ type Logins interface {
 	// Complete takes what the provider sent back. It must go on when ctx ends: the browser may be gone. Beside an error the
 	// result says what the caller may know: RequestID makes the page link back, Outcome says whether the request is open.
 	Complete(ctx context.Context, access auth.Access, c Callback) (Result, error)
+	// Account takes what the person said to a [Result.Change]; it wants the flow's cookie and person as Complete does.
+	Account(ctx context.Context, access auth.Access, c Choice) (Result, error)
 	// Answer ends a request that no provider answers. A form that does not fit is a [*FormError], and the request waits as before.
 	Answer(ctx context.Context, access auth.Access, requestID string, a Answer) (Result, error)
 }
@@ -119,6 +121,8 @@ type Result struct {
 	Confirmation bool
 	// Key says that it was for a credential that is typed in.
 	Key bool
+	// Change is set while the login waits for the person to confirm its account.
+	Change *Change
 }
 
 // Errors of [Logins].

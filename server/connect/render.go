@@ -36,6 +36,8 @@ type view struct {
 	Action   string
 	CSRF     string
 	ReturnTo string
+	// Change is what account.html asks.
+	Change Change
 	// Moved: the person confirmed a login elsewhere.
 	Moved   bool
 	Problem string
