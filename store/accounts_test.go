@@ -112,6 +112,66 @@ func accountCases() []testCase {
 			require.ErrorIs(k, err, oauth.ErrNotFound)
 			require.Len(k, k.grants(ann), 1)
 		}},
+		{"accounts/another one waits for its person", func(k *kit) {
+			as := func(subject string, scopes ...string) oauth.Grant {
+				g := grant(scopes...)
+				g.Account, g.Expires, g.Life = oauth.Account{Subject: subject}, k.clock.now().Add(time.Hour), time.Hour
+				return g
+			}
+			row, request := k.waiting(ann, "s", "read")
+			_, err := k.s.Commit(k.ctx, k.exchanging(request), as("one", "read"))
+			require.NoError(k, err)
+			before := k.grants(ann)[0]
+			k.ask(row, "", "more", need(ann, "read", "write"))
+			state := k.exchanging("more")
+			other := as("two", "read", "write")
+			_, err = k.s.Commit(k.ctx, state, other)
+			require.ErrorIs(k, err, oauth.ErrOtherAccount)
+			require.Equal(k, auth.StatusExchanging, k.request("more").Status, "nothing was changed")
+			other.Replaces = before.ID
+			_, err = k.s.Commit(k.ctx, state, other)
+			require.ErrorIs(k, err, oauth.ErrConflict, "nobody was asked")
+
+			require.NoError(k, k.s.Park(k.ctx, state, []byte("sealed grant")))
+			require.ErrorIs(k, k.s.Park(k.ctx, state, []byte("again")), oauth.ErrConflict)
+			f, err := k.s.Flow(k.ctx, state)
+			require.NoError(k, err)
+			require.Equal(k, oauth.FlowParked, f.Status)
+			require.Equal(k, "sealed grant", string(f.Code))
+			require.Empty(k, f.Verifier)
+			require.Equal(k, auth.StatusPending, k.request("more").Status)
+			require.ErrorIs(k, k.s.Reopen(k.ctx, state, "late"), oauth.ErrConflict)
+			late, err := k.s.Parked(k.ctx, 10)
+			require.NoError(k, err)
+			require.Empty(k, late)
+
+			k.clock.advance(10 * time.Minute)
+			other.Replaces = "another"
+			_, err = k.s.Commit(k.ctx, state, other)
+			require.ErrorIs(k, err, oauth.ErrOtherAccount)
+			other.Replaces = before.ID
+			woken, err := k.s.Commit(k.ctx, state, other)
+			require.NoError(k, err)
+			require.Len(k, woken, 1)
+			after := k.grants(ann)[0]
+			require.Equal(k, "two", after.Account.Subject)
+			require.Equal(k, 50*time.Minute, after.Left(), "tokens age while they are parked")
+			require.ErrorIs(k, k.s.Unpark(k.ctx, state, "no"), oauth.ErrConflict)
+
+			k.ask(row, "", "third", need(ann, "admin"))
+			state = k.exchanging("third")
+			require.NoError(k, k.s.Park(k.ctx, state, []byte("sealed grant")))
+			k.clock.advance(time.Hour)
+			late, err = k.s.Parked(k.ctx, 10)
+			require.NoError(k, err)
+			require.Len(k, late, 1)
+			require.NoError(k, k.s.Unpark(k.ctx, state, "no"))
+			require.ErrorIs(k, k.s.Unpark(k.ctx, state, "no"), oauth.ErrConflict)
+			f, err = k.s.Flow(k.ctx, state)
+			require.NoError(k, err)
+			require.Empty(k, f.Code)
+			require.Equal(k, auth.StatusPending, k.request("third").Status)
+		}},
 		{"accounts/know when they were used, to the minute", func(k *kit) {
 			_, request := k.waiting(ann, "s", "read")
 			k.login(request, "read")
