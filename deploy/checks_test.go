@@ -109,8 +109,11 @@ func (c *checker) variables(name string, s service) {
 		program = name
 	}
 	known := c.known.variables[program]
-	if program == "caddy" {
+	switch {
+	case program == "caddy":
 		known = c.caddy
+	case program == "starter" && len(s.Command) > 0 && s.Command[0] == "vault": // which has the configuration of a worker
+		known = c.known.variables["worker"]
 	}
 	for _, variable := range slices.Sorted(maps.Keys(s.Environment)) {
 		if !slices.Contains(known, variable) {
@@ -118,7 +121,7 @@ func (c *checker) variables(name string, s service) {
 		}
 	}
 	for variable, value := range s.Environment {
-		if own := c.own(s); strings.HasSuffix(variable, "_FILE") && own != nil {
+		if own := c.own(s); value != "" && strings.HasSuffix(variable, "_FILE") && own != nil {
 			c.secretFile(name, s, variable, value)
 		}
 	}

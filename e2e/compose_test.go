@@ -13,8 +13,8 @@ import (
 	"tarry/internal/stack"
 )
 
-// What docker-compose.yml describes, as processes. All start at once on an empty database; runs start at both servers; a worker and
-// a server are killed while they wait; a person signs in, begins the login at one server and comes back to the other; that one
+// What docker-compose.yml describes, as processes. All start at once on an empty database; runs start at both servers; a worker, a
+// server and Temporal are killed while they wait; a person signs in, begins the login at one server and comes back to the other; that one
 // alone says how it ended.
 func TestComposeOnPostgres(t *testing.T) {
 	t.Parallel()
@@ -34,9 +34,16 @@ func TestComposeOnPostgres(t *testing.T) {
 	require.Equal(t, link, w.waiting(runs[1]), "one login for both")
 	require.True(t, strings.HasPrefix(link, w.public+"/connect?"), link)
 
-	require.NoError(t, w.Kill(stack.Worker, stack.SecondServer))
+	// T38: what waits can be told without Temporal and without a worker, as each server knows it.
+	require.NoError(t, w.Kill(stack.Temporal, stack.Worker, stack.SecondWorker, stack.SecondServer))
 	require.True(t, strings.HasPrefix(runs[1].status().State, "waiting_"), "the other server goes on")
-	require.NoError(t, w.Start(t.Context(), stack.SecondServer))
+	var pending struct{ Logins []struct{ Link string } }
+	require.Equal(t, http.StatusOK, w.api.call("GET", "/logins?user=me", nil, &pending))
+	require.Len(t, pending.Logins, len(runs))
+	for _, login := range pending.Logins {
+		require.Equal(t, link, login.Link)
+	}
+	require.NoError(t, w.Start(t.Context(), stack.Temporal, stack.SecondWorker, stack.SecondServer))
 
 	// Callbacks, of the sign-in and of the login, come to the server that did not begin them.
 	w.proxy.to(func(path string) int {
