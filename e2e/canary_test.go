@@ -48,7 +48,7 @@ func TestNoSecretLeaks(t *testing.T) {
 			kept["GET "+run.path(of)] = keep.get(t, w.URL()+run.path(of))
 		}
 	}
-	for _, path := range []string{"/runs?user=user&all=true", "/logins?user=user&all=true", "/list-apps?detailed=true"} {
+	for _, path := range []string{"/runs?user=user&all=true", "/logins?user=user&all=true", "/list-apps?detailed=true", "/audit?user=user", "/accounts?user=user", "/apps/assistant/users/user/accounts"} {
 		kept["GET "+path] = keep.get(t, w.URL()+path)
 	}
 	require.NoError(t, w.Stop(stack.All()...))
