@@ -46,19 +46,66 @@ type Choice struct {
 	Cookies func(name string) string
 }
 
-// parked is what a flow keeps of its exchange.
+// parked is what a flow keeps of its exchange. The secrets are sealed as a whole, and not in it: a key that is replaced
+// meanwhile must not be needed to open them.
 type parked struct {
-	Grant   Grant    `json:"grant"`
-	Missing []string `json:"missing,omitempty"`
+	Grant        Grant    `json:"grant"`
+	Missing      []string `json:"missing,omitempty"`
+	Access       string   `json:"access"`
+	Refresh      string   `json:"refresh,omitempty"`
+	IDToken      string   `json:"id_token,omitempty"`
+	ClientSecret string   `json:"client_secret,omitempty"`
+}
+
+type parkedColumn struct {
+	name   string
+	plain  *string
+	cipher *[]byte
+}
+
+func (p *parked) columns() []parkedColumn {
+	return []parkedColumn{
+		{columnAccess, &p.Access, &p.Grant.Access},
+		{columnRefresh, &p.Refresh, &p.Grant.Refresh},
+		{columnIDToken, &p.IDToken, &p.Grant.IDToken},
+		{columnClientSecret, &p.ClientSecret, &p.Grant.ClientSecret},
+	}
+}
+
+func (s *Service) sealParked(f Flow, g Grant, missing []string) ([]byte, error) {
+	p := parked{Grant: g, Missing: missing}
+	for _, c := range p.columns() {
+		plain, err := s.unseal(*c.cipher, g.ad(c.name))
+		if err != nil {
+			return nil, err
+		}
+		*c.plain, *c.cipher = plain.Reveal(), nil
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encode grant: %w", err)
+	}
+	return s.seal(auth.NewSecret(string(raw)), f.ad(columnParked))
+}
+
+func (s *Service) openParked(f Flow) (p parked, err error) {
+	plain, err := s.unseal(f.Code, f.ad(columnParked))
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal([]byte(plain.Reveal()), &p); err != nil {
+		return p, fmt.Errorf("decode grant: %w", vault.ErrCipher)
+	}
+	for _, c := range p.columns() {
+		if *c.cipher, err = s.seal(auth.NewSecret(*c.plain), p.Grant.ad(c.name)); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 func (s *Service) park(ctx context.Context, access auth.Access, f Flow, g Grant, missing []string) (Result, error) {
-	raw, err := json.Marshal(parked{g, missing})
-	if err != nil {
-		return Result{}, fmt.Errorf("encode grant: %w", err)
-	}
-	// Once more, around what is sealed already: as a whole it belongs to this flow.
-	sealed, err := s.seal(auth.NewSecret(string(raw)), f.ad(columnParked))
+	sealed, err := s.sealParked(f, g, missing)
 	if err != nil {
 		return Result{}, err
 	}
@@ -77,17 +124,6 @@ func (s *Service) park(ctx context.Context, access auth.Access, f Flow, g Grant,
 		return out, fmt.Errorf("read login: %w", err)
 	}
 	return s.change(ctx, out, now)
-}
-
-func (s *Service) openParked(f Flow) (p parked, err error) {
-	plain, err := s.unseal(f.Code, f.ad(columnParked))
-	if err != nil {
-		return p, err
-	}
-	if err := json.Unmarshal([]byte(plain.Reveal()), &p); err != nil {
-		return p, fmt.Errorf("decode grant: %w", vault.ErrCipher)
-	}
-	return p, nil
 }
 
 // change adds to a result what is to be confirmed.

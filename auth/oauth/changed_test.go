@@ -278,3 +278,20 @@ func TestCrashAroundAnotherAccount(t *testing.T) {
 		})
 	}
 }
+
+// The rotation of keys opens what is parked as what it is.
+func TestParkedFlowsAreSealedAsTheySay(t *testing.T) {
+	t.Parallel()
+	c := newChanging(t)
+	f, err := c.store.Flow(t.Context(), c.change.Flow)
+	require.NoError(t, err)
+	opened := 0
+	for _, value := range f.Sealed() {
+		if len(value.Cipher) > 0 {
+			_, err := c.vault.Open(value.Cipher, value.AD)
+			require.NoError(t, err, value.Column)
+			opened++
+		}
+	}
+	require.NotZero(t, opened)
+}

@@ -4,10 +4,14 @@ import "tarry/auth/vault"
 
 // Sealed lists what is encrypted of a flow, by the columns of its row.
 func (f Flow) Sealed() []vault.Sealed {
+	code := columnAnswer
+	if f.Status == FlowParked {
+		code = columnParked
+	}
 	return []vault.Sealed{
 		{Column: "verifier", Cipher: f.Verifier, AD: f.ad(columnVerifier)},
 		{Column: "nonce", Cipher: f.Nonce, AD: f.ad(columnNonce)},
-		{Column: "code", Cipher: f.Code, AD: f.ad(columnAnswer)},
+		{Column: "code", Cipher: f.Code, AD: f.ad(code)},
 		{Column: "client_secret", Cipher: f.ClientSecret, AD: f.ad(columnClientSecret)},
 	}
 }
