@@ -60,6 +60,9 @@ func (p *authProblems) oauth2() {
 		if p.AuthorizationURL != "" {
 			p.add(flow+".authorizationUrl", "client credentials ask nobody; remove it")
 		}
+	} else if p.Grant == GrantDeviceCode {
+		flow = "auth_scheme.flows.deviceCode"
+		p.endpoint(flow+".deviceAuthorizationUrl", p.DeviceURL)
 	} else {
 		p.endpoint(flow+".authorizationUrl", p.AuthorizationURL)
 	}
@@ -121,9 +124,14 @@ func (p *authProblems) grant() {
 	switch p.Grant {
 	case "":
 		return
+	case GrantDeviceCode:
+		if p.ClientID == "" && p.Type == AuthMCP {
+			p.add("auth_credential.oauth2.client_id", "missing; a login with a code is that of a registered client")
+		}
+		return
 	case GrantClientCredentials:
 	default:
-		p.add("tarry.grant", "%q is not one of authorization_code, client_credentials", p.Grant)
+		p.add("tarry.grant", "%q is not one of authorization_code, client_credentials, device_code", p.Grant)
 		return
 	}
 	if p.Type == AuthOpenIDConnect {

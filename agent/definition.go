@@ -181,6 +181,9 @@ const ClientAuthPrivateKey = "private_key_jwt"
 // AudienceTokenEndpoint is the value of [Auth.AssertionAudience] for providers that do not take their issuer identifier yet.
 const AudienceTokenEndpoint = "token_endpoint"
 
+// GrantDeviceCode is the value of [Auth.Grant] for a login on another device, with a code (RFC 8628).
+const GrantDeviceCode = "device_code"
+
 // GrantClientCredentials is the value of [Auth.Grant] for a credential of the app itself (RFC 6749 section 4.4).
 const GrantClientCredentials = "client_credentials"
 
@@ -192,6 +195,8 @@ type Auth struct {
 
 	AuthorizationURL string `json:"authorization_url,omitempty"`
 	TokenURL         string `json:"token_url,omitempty"`
+	// DeviceURL is the device authorization endpoint (RFC 8628), for [GrantDeviceCode].
+	DeviceURL string `json:"device_url,omitempty"`
 	// Issuer is the provider's issuer; for providers without one a label, by default the token endpoint's origin.
 	Issuer string `json:"issuer,omitempty"`
 	// Resource is what the token is for (RFC 8707): the origin or URL that it may be sent to.
@@ -213,7 +218,7 @@ type Auth struct {
 	// AssertionAudience is the aud of what the key signs: "" for the issuer, or [AudienceTokenEndpoint].
 	AssertionAudience string `json:"assertion_audience,omitempty"`
 
-	// Grant is "" for a person's login (authorization code) or [GrantClientCredentials], where nobody is asked.
+	// Grant is "" for a person's login (authorization code) or [GrantDeviceCode], or [GrantClientCredentials], where nobody is asked.
 	Grant string `json:"grant,omitempty"`
 
 	// ServiceAccount is the JSON of a Google service account's key; Audience is whom its ID token is for, if UseIDToken is set.

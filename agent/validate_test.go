@@ -220,6 +220,9 @@ func TestAuthProblems(t *testing.T) {
 		"account, nothing":    {agent.Auth{Type: agent.AuthServiceAccount, UseIDToken: true}, []string{"auth_credential.service_account.service_account_credential: missing; refer to the JSON of the account's key", "auth_credential.service_account.audience: missing; an ID token is for somebody, mostly the URL of the service"}},
 		"account, literal":    {agent.Auth{Type: agent.AuthServiceAccount, ServiceAccount: "{hunter2}", Scopes: []string{"a"}}, []string{"auth_credential.service_account.service_account_credential: secret must be a reference such as ${env:TARRY_SECRET_NAME} or ${file:NAME}, not a literal"}},
 		"account, client":     {agent.Auth{Type: agent.AuthServiceAccount, ServiceAccount: "${file:g.json}", Scopes: []string{"a"}, ClientID: "c"}, []string{"auth_credential: a service account needs no client and no grant; remove them"}},
+		"device":              {agent.Auth{Type: agent.AuthOAuth2, Grant: "device_code", DeviceURL: "https://i/device", TokenURL: token, ClientID: "c"}, nil},
+		"device incomplete":   {agent.Auth{Type: agent.AuthOAuth2, Grant: "device_code", TokenURL: token, ClientID: "c"}, []string{"auth_scheme.flows.deviceCode.deviceAuthorizationUrl: missing"}},
+		"device, no client":   {agent.Auth{Type: agent.AuthMCP, Grant: "device_code"}, []string{"auth_credential.oauth2.client_id: missing; a login with a code is that of a registered client"}},
 		"legacy resource":     {agent.Auth{Type: agent.AuthMCP, LegacyAuthorization: true, Resource: "https://x"}, []string{"tarry.resource: a server of the time before resource metadata has no resource of another name; remove it or legacy_authorization"}},
 		"scopes":              {agent.Auth{Type: agent.AuthMCP, Scopes: []string{"a", "b", "c"}, MaxScopes: []string{"b"}}, []string{"scopes: a c not in max_scopes"}},
 	} {

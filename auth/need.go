@@ -55,6 +55,8 @@ type Need struct {
 	Movable bool `json:"movable,omitempty"`
 	// Metadata is where the server's challenge said that its resource metadata is; empty means the well-known places.
 	Metadata string `json:"metadata,omitempty"`
+	// Device says that the person answers on another device, with a code (RFC 8628).
+	Device bool `json:"device,omitempty"`
 	// IDToken says that the tool sends the ID token: a login that gives none is no answer.
 	IDToken bool `json:"id_token,omitempty"`
 	// Relaxed are the rules that the definition gave up for this login ("omit_resource"), for log and audit.
@@ -116,7 +118,7 @@ func (n Need) SameLogin(o Need) bool {
 	provider := n.Provider.Discovered && o.Provider.Discovered ||
 		n.Provider.Discovered == o.Provider.Discovered && n.Provider.TokenEndpoint == o.Provider.TokenEndpoint &&
 			n.Provider.AuthorizationEndpoint == o.Provider.AuthorizationEndpoint
-	return n.Login() && n.Type == o.Type && n.Slot == o.Slot && provider && n.IDToken == o.IDToken &&
+	return n.Login() && n.Type == o.Type && n.Slot == o.Slot && provider && n.IDToken == o.IDToken && n.Device == o.Device &&
 		n.Movable == o.Movable && (!n.Movable || n.Server == o.Server) && reflect.DeepEqual(n.Client, o.Client) && slices.Equal(n.Relaxed, o.Relaxed)
 }
 

@@ -62,6 +62,9 @@ func (l logins) Page(ctx context.Context, access auth.Access, id string) (connec
 		ProviderHost: p.ProviderHost, ServerHost: p.ServerHost, Scopes: p.Scopes, Status: p.Status,
 		Correlator: p.Request.Correlator, Created: p.Request.Created, Deadline: p.Request.Deadline, Runs: p.Runs, Shown: p.Shown,
 	}
+	if out.ByDevice = p.ByDevice; p.Device != nil {
+		out.Device = &connect.Device{UserCode: p.Device.UserCode, URI: p.Device.URI, Complete: p.Device.Complete, Expires: p.Device.Expires}
+	}
 	for _, a := range p.Askers {
 		out.Askers = append(out.Askers, connect.Asker(a))
 	}
@@ -74,7 +77,10 @@ func (l logins) Begin(ctx context.Context, access auth.Access, id, shown string)
 	if err != nil {
 		return connect.Started{}, page(err)
 	}
-	return connect.Started(*started), nil
+	return connect.Started{
+		Device: started.Device, RedirectURL: started.RedirectURL, CookieName: started.CookieName, Cookie: started.Cookie, Expires: started.Expires,
+		Correlator: started.Correlator,
+	}, nil
 }
 
 // Complete implements connect.Logins.

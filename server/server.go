@@ -105,6 +105,7 @@ func (s *Server) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { s.dispatcher.Run(ctx) })
 	group.Go(func() { s.every(ctx, s.Poll, "finish interrupted logins", s.recoverLogins) })
+	group.Go(func() { s.every(ctx, s.Poll, "poll logins on other devices", s.pollDevices) })
 	group.Go(func() { s.every(ctx, tellEvery, "tell redirect URIs", s.tellRedirectURIs()) })
 	group.Go(func() { s.every(ctx, reconcileEvery, "reconcile runs", s.reconcile) })
 	group.Wait()

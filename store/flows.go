@@ -19,13 +19,13 @@ type flowBody struct {
 	Actor       string        `json:"actor,omitempty"`
 }
 
-const flowColumns = `state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed`
+const flowColumns = `state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, device, pace, body, created, expires, lease, resumed`
 
 func scanFlow(scan func(...any) error) (oauth.Flow, error) {
 	var f oauth.Flow
 	var body string
-	var created, expires, lease int64
-	err := scan(&f.StateHash, &f.Request, &f.Owner.App, &f.Owner.User, &f.Status, &f.CookieHash, &f.Verifier, &f.Nonce, &f.Code, &f.ClientSecret, &body, &created, &expires, &lease, &f.Resumed)
+	var created, expires, lease, pace int64
+	err := scan(&f.StateHash, &f.Request, &f.Owner.App, &f.Owner.User, &f.Status, &f.CookieHash, &f.Verifier, &f.Nonce, &f.Code, &f.ClientSecret, &f.Device, &pace, &body, &created, &expires, &lease, &f.Resumed)
 	if err != nil {
 		return f, err
 	}
@@ -35,6 +35,7 @@ func scanFlow(scan func(...any) error) (oauth.Flow, error) {
 	}
 	f.Provider, f.Client, f.RedirectURI, f.Scopes, f.Resource, f.Actor = b.Provider, b.Client, b.RedirectURI, b.Scopes, b.Resource, b.Actor
 	f.Created, f.Expires, f.Lease = at(created), at(expires), at(lease)
+	f.Pace = time.Duration(pace) * time.Microsecond
 	return f, nil
 }
 
@@ -75,10 +76,14 @@ func (s *Store) BeginFlow(ctx context.Context, f oauth.Flow, live int) error {
 		if n >= live {
 			return oauth.ErrTooMany
 		}
-		if _, err := c.exec(`INSERT INTO flows (state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, body, created, expires, lease, resumed, seen)
-			VALUES (?, ?, ?, ?, 'live', ?, ?, ?, NULL, ?, ?, ?, ?, 0, 0,
+		due := int64(0)
+		if len(f.Device) > 0 {
+			due = c.now + f.Pace.Microseconds()
+		}
+		if _, err := c.exec(`INSERT INTO flows (state_hash, request, app, usr, status, cookie_hash, verifier, nonce, code, client_secret, device, pace, due, body, created, expires, lease, resumed, seen)
+			VALUES (?, ?, ?, ?, 'live', ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, 0, 0,
 				COALESCE((SELECT seq FROM requests WHERE id = ? AND link = ?), (SELECT MAX(seq) FROM requests WHERE link = ?)))`,
-			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, body, c.now, micros(f.Expires), f.Shown, r.Leader, r.Leader); err != nil {
+			f.StateHash, f.Request, f.Owner.App, f.Owner.User, f.CookieHash, f.Verifier, f.Nonce, f.ClientSecret, f.Device, f.Pace.Microseconds(), due, body, c.now, micros(f.Expires), f.Shown, r.Leader, r.Leader); err != nil {
 			return err
 		}
 		if err := c.useCallback(r.Need); err != nil {
@@ -112,7 +117,7 @@ func (s *Store) Refuse(ctx context.Context, stateHash, reason, codeHash string, 
 		if err := c.audit(r.Owner, r.Session, r.ID, auditRefused, reason); err != nil {
 			return err
 		}
-		if n, err = c.exec(`UPDATE flows SET status = 'spent', verifier = NULL, nonce = NULL WHERE state_hash = ? AND status = 'live' AND refusals >= ?`, f.StateHash, most); err != nil || n == 0 {
+		if n, err = c.exec(`UPDATE flows SET status = 'spent', verifier = NULL, nonce = NULL, device = NULL, due = 0 WHERE state_hash = ? AND status = 'live' AND refusals >= ?`, f.StateHash, most); err != nil || n == 0 {
 			return err
 		}
 		return c.audit(r.Owner, r.Session, r.ID, auditReopened, "refused too often")
@@ -209,7 +214,7 @@ func (s *Store) Reopen(ctx context.Context, stateHash, reason string) error {
 }
 
 func (c *conn) reopen(f oauth.Flow, r auth.Request, reason string) error {
-	if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE state_hash = ?`, f.StateHash); err != nil {
+	if _, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL, device = NULL, due = 0 WHERE state_hash = ?`, f.StateHash); err != nil {
 		return err
 	}
 	if _, err := c.exec(`UPDATE requests SET status = 'pending' WHERE id = ? AND status = 'exchanging'`, r.ID); err != nil {
@@ -234,6 +239,6 @@ func (s *Store) Deny(ctx context.Context, stateHash, reason string) error {
 
 // spendFlows ends every login of a request that is under way; what they were proven by is forgotten.
 func (c *conn) spendFlows(r auth.Request) error {
-	_, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL WHERE request = ?`, r.ID)
+	_, err := c.exec(`UPDATE flows SET status = 'spent', code = NULL, verifier = NULL, nonce = NULL, device = NULL, due = 0 WHERE request = ?`, r.ID)
 	return err
 }

@@ -129,7 +129,7 @@ func (c *conn) ask(row session.Session, at *stand, a session.Append, r auth.Requ
 		return auth.Asked{Request: old, Denied: true}, nil
 	}
 	if old, ok := find(func(o auth.Request) bool {
-		return o.Status.Open() && auth.Covers(o.Need.Scopes, r.Need.Scopes) && o.Need.Refused >= r.Need.Refused
+		return o.Status.Open() && auth.Covers(o.Need.Scopes, r.Need.Scopes) && o.Need.Refused >= r.Need.Refused && (o.Need.IDToken || !r.Need.IDToken)
 	}); ok {
 		switch stands, err := c.stands(at, old); {
 		case err != nil:

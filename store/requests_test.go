@@ -14,6 +14,7 @@ import (
 	"tarry/auth"
 	"tarry/auth/oauth"
 	"tarry/session"
+	"tarry/store"
 )
 
 func askCases() []testCase {
@@ -583,6 +584,70 @@ func grantCases() []testCase {
 			_, err := k.s.Commit(k.ctx, slow, grant("read"))
 			require.NoError(k, err)
 			require.Equal(k, auth.StatusGranted, k.request(request).Status)
+		}},
+		{"flows/a device code is polled by one, and forgotten at the end", func(k *kit) {
+			_, request := k.waiting(ann, "s", "read")
+			f := k.flow(request)
+			f.Device, f.Pace = []byte("sealed device"), 5*time.Second
+			require.NoError(k, k.s.BeginFlow(k.ctx, f, 8))
+			k.begun(request) // a login with a browser is not polled
+			other := k.handle()
+			due := func() (n int) {
+				for _, s := range []*store.Store{k.s, other} {
+					found, err := s.DueDevices(k.ctx, 10, time.Minute)
+					require.NoError(k, err)
+					n += len(found)
+				}
+				return n
+			}
+			require.Zero(k, due(), "not before its pace")
+			k.clock.advance(5 * time.Second)
+			require.Equal(k, 1, due())
+			k.clock.advance(time.Minute)
+			require.Equal(k, 1, due(), "who had it died")
+			require.NoError(k, k.s.DevicePolled(k.ctx, f.StateHash, 10*time.Second))
+			k.clock.advance(9 * time.Second)
+			require.Zero(k, due())
+			k.clock.advance(time.Second)
+			require.Equal(k, 1, due())
+			stored, err := k.s.Flow(k.ctx, f.StateHash)
+			require.NoError(k, err)
+			require.Equal(k, 10*time.Second, stored.Pace)
+			require.Equal(k, "sealed device", string(stored.Device))
+
+			require.NoError(k, k.s.EndDevice(k.ctx, f.StateHash, "expired_token"))
+			require.ErrorIs(k, k.s.EndDevice(k.ctx, f.StateHash, "expired_token"), oauth.ErrConflict)
+			require.Equal(k, auth.StatusPending, k.request(request).Status)
+			stored, err = k.s.Flow(k.ctx, f.StateHash)
+			require.NoError(k, err)
+			require.Empty(k, stored.Device)
+			k.clock.advance(time.Hour)
+			require.Zero(k, due())
+			require.Equal(k, "reopened", k.audits(ann)[len(k.audits(ann))-1])
+
+			next := k.flow(request)
+			next.Device, next.Pace = []byte("sealed device"), time.Second
+			next.Expires = k.clock.now().Add(time.Hour)
+			require.NoError(k, k.s.BeginFlow(k.ctx, next, 8))
+			_, err = k.s.Commit(k.ctx, next.StateHash, grant("read"))
+			require.NoError(k, err)
+			require.Equal(k, auth.StatusGranted, k.request(request).Status)
+			stored, err = k.s.Flow(k.ctx, next.StateHash)
+			require.NoError(k, err)
+			require.Empty(k, stored.Device, "the code is spent")
+		}},
+		{"grants/a login without an ID token does not answer who sends one", func(k *kit) {
+			row, request := k.waiting(ann, "s", "read")
+			sends := need(ann, "read")
+			sends.IDToken = true
+			k.ask(row, "", "id", sends)
+			k.login(request, "read")
+			require.Equal(k, auth.StatusPending, k.request("id").Status)
+			g := grant("read")
+			g.IDToken = []byte("sealed id")
+			_, err := k.s.Commit(k.ctx, k.exchanging("id"), g)
+			require.NoError(k, err)
+			require.Equal(k, auth.StatusGranted, k.request("id").Status)
 		}},
 		{"grants/versions grow over new logins, refreshes and drops", func(k *kit) {
 			row, request := k.waiting(ann, "s", "read")

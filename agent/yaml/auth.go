@@ -92,12 +92,17 @@ func oauth2Scheme(o *object, field string, a *agent.Auth) {
 	if flows == nil {
 		return
 	}
-	flows.only([]string{"authorization_code", "client_credentials"}, map[string]string{
+	flows.only([]string{"authorization_code", "client_credentials", "device_code"}, map[string]string{
 		"implicit": "use authorizationCode", "password": "use authorizationCode",
 	})
 	f, ok := flows.get("authorization_code")
 	m, machine := flows.get("client_credentials")
+	d, device := flows.get("device_code")
 	switch {
+	case device && len(flows.order) > 1:
+		flows.fail("has two flows; keep one of them")
+	case device:
+		deviceFlow(d, field, a)
 	case ok && machine:
 		flows.fail("has two flows; keep authorizationCode, which asks a person, or clientCredentials, which does not")
 	case ok:
@@ -123,6 +128,19 @@ func codeFlow(v value, field string, a *agent.Auth) {
 	}
 	a.Scopes = scopes(code, field)
 	a.AuthorizationParams = authorizationParams()
+}
+
+// deviceFlow is a login on another device (RFC 8628); ADK has no such flow, OpenAPI 3.2 has, with these keys.
+func deviceFlow(v value, field string, a *agent.Auth) {
+	flow := v.object(snake)
+	if flow == nil {
+		return
+	}
+	flow.only([]string{"device_authorization_url", "token_url", "scopes"}, nil)
+	a.Grant, a.DeviceURL, a.TokenURL = agent.GrantDeviceCode, flow.text("device_authorization_url"), flow.text("token_url")
+	placeAs(flow, "device_authorization_url", field+".auth_scheme.flows.deviceCode.deviceAuthorizationUrl")
+	placeAs(flow, "token_url", field+".auth_scheme.flows.deviceCode.tokenUrl")
+	a.Scopes = scopes(flow, field)
 }
 
 // clientFlow is a credential of the app itself (RFC 6749 section 4.4).

@@ -170,6 +170,9 @@ func TestAuthIsNilWhereTheServerTells(t *testing.T) {
 		"auth_credential: {auth_type: serviceAccount, service_account: {service_account_credential: '${file:g.json}', use_id_token: true, audience: 'https://run'}}": {
 			Type: agent.AuthServiceAccount, ServiceAccount: "${file:g.json}", UseIDToken: true, Audience: "https://run",
 		},
+		"auth_scheme: {type: oauth2, flows: {deviceCode: {deviceAuthorizationUrl: 'https://d', tokenUrl: 'https://t', scopes: {a: ''}}}}\n      auth_credential: {oauth2: {client_id: c}}": {
+			Type: agent.AuthOAuth2, Grant: agent.GrantDeviceCode, DeviceURL: "https://d", TokenURL: "https://t", Scopes: []string{"a"}, ClientID: "c",
+		},
 		"tarry: {issuer: 'https://i', assertion_audience: token_endpoint}\n      auth_credential: {oauth2: {client_id: c, token_endpoint_auth_method: private_key_jwt, privateKey: '${file:k.pem}', private_key_id: k}}": {
 			Type: agent.AuthMCP, Issuer: "https://i", ClientID: "c", ClientAuth: agent.ClientAuthPrivateKey, PrivateKey: "${file:k.pem}", PrivateKeyID: "k",
 			AssertionAudience: agent.AudienceTokenEndpoint,

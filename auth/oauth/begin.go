@@ -32,6 +32,8 @@ type Started struct {
 	CookieName  string
 	Cookie      auth.Secret
 	Expires     time.Time
+	// Device says that there is nowhere to send the browser: the request's page shows a code.
+	Device bool
 	// Correlator is that of all requests behind the link.
 	Correlator string
 }
@@ -46,6 +48,9 @@ func (s *Service) Begin(ctx context.Context, access auth.Access, requestID, show
 	}
 	if err := s.lookAgain(ctx, r); err != nil {
 		return nil, err
+	}
+	if r.Need.Device {
+		return s.beginDevice(ctx, r, shown)
 	}
 	endpoint, err := authorizationEndpoint(r.Need.Provider)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 // memoryStore is an [oauth.Store] in memory, one lock around everything.
 type memoryStore struct {
+	due map[string]time.Time // next polls of flows
 	now func() time.Time
 
 	mu       sync.Mutex
@@ -193,6 +194,10 @@ func (m *memoryStore) BeginFlow(_ context.Context, f oauth.Flow, live int) error
 		return oauth.ErrTooMany
 	}
 	m.flows[f.StateHash] = &f
+	if m.due == nil {
+		m.due = map[string]time.Time{}
+	}
+	m.due[f.StateHash] = m.now().Add(f.Pace)
 	m.audit("%s", strings.TrimSpace("opened "+strings.Join(f.Relaxed, " ")))
 	return nil
 }
@@ -287,6 +292,37 @@ func (m *memoryStore) Interrupted(context.Context, int) ([]oauth.Flow, error) {
 	return out, nil
 }
 
+func (m *memoryStore) DueDevices(_ context.Context, limit int, lease time.Duration) (out []oauth.Flow, err error) {
+	done, err := m.enter("DueDevices")
+	defer done()
+	for _, f := range m.flows {
+		if f.Status == oauth.FlowLive && len(f.Device) > 0 && len(out) < limit && !m.due[f.StateHash].After(m.now()) {
+			m.due[f.StateHash] = m.now().Add(lease)
+			out = append(out, *f)
+		}
+	}
+	return out, err
+}
+
+func (m *memoryStore) DevicePolled(_ context.Context, stateHash string, pace time.Duration) error {
+	done, err := m.enter("DevicePolled")
+	defer done()
+	m.flows[stateHash].Pace, m.due[stateHash] = pace, m.now().Add(pace)
+	return err
+}
+
+func (m *memoryStore) EndDevice(_ context.Context, stateHash, reason string) error {
+	done, err := m.enter("EndDevice")
+	defer done()
+	f := m.flows[stateHash]
+	if f.Status != oauth.FlowLive {
+		return oauth.ErrConflict
+	}
+	f.Status, f.Device = oauth.FlowSpent, nil
+	m.audit("reopened %s", reason)
+	return err
+}
+
 func (m *memoryStore) Reopen(_ context.Context, stateHash, reason string) error {
 	done, err := m.enter("Reopen")
 	defer done()
@@ -294,7 +330,7 @@ func (m *memoryStore) Reopen(_ context.Context, stateHash, reason string) error 
 		return err
 	}
 	f := m.flows[stateHash]
-	f.Status, f.Code, f.Verifier, f.Nonce = oauth.FlowSpent, nil, nil, nil
+	f.Status, f.Code, f.Verifier, f.Nonce, f.Device = oauth.FlowSpent, nil, nil, nil, nil
 	if r := m.requests[f.Request]; r.Status == auth.StatusExchanging {
 		r.Status = auth.StatusPending
 		if r.Leader == "" {
@@ -309,7 +345,7 @@ func (m *memoryStore) end(r *auth.Request, status auth.Status) {
 	r.Status = status
 	for _, f := range m.flows {
 		if f.Request == r.ID {
-			f.Status, f.Code, f.Verifier, f.Nonce = oauth.FlowSpent, nil, nil, nil
+			f.Status, f.Code, f.Verifier, f.Nonce, f.Device = oauth.FlowSpent, nil, nil, nil, nil
 		}
 	}
 	m.audit("%s %s", status, r.ID)

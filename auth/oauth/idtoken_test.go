@@ -26,10 +26,13 @@ func signedIn(t *testing.T) (*world, *demo.Provider) {
 	t.Cleanup(guarded.CloseIdleConnections)
 	w := newWorld(t)
 	w.clock = time.Now()
-	w.service = w.newService(func(c *oauth.Config) {
-		c.HTTP = guarded.HTTP()
-		c.Discover = &discovery.Discoverer{HTTP: guarded.HTTP(), AllowLoopback: true}
-	})
+	w.another = func() *oauth.Service {
+		return w.newService(func(c *oauth.Config) {
+			c.HTTP = guarded.HTTP()
+			c.Discover = &discovery.Discoverer{HTTP: guarded.HTTP(), AllowLoopback: true}
+		})
+	}
+	w.service = w.another()
 	return w, p
 }
 

@@ -48,6 +48,9 @@ func (b *broker) need(ctx context.Context, t target, want auth.Want, wwwAuthenti
 	if prior == nil || prior.Slot == n.Slot { // versions of another slot say nothing about this one's
 		n.Refused = want.Refused
 	}
+	if n.Device = want.Auth.Grant == agent.GrantDeviceCode; n.Device && n.Provider.DeviceEndpoint == "" {
+		return misconfigured("%s has no device endpoint (device_authorization_endpoint): remove grant device_code, or write the flow deviceCode out", discovery.Host(n.Provider.Issuer))
+	}
 	n.IDToken = sendsIDToken(want.Auth)
 	n.Client.Params, n.Relaxed, n.Limit = want.Auth.AuthorizationParams, relaxed(want.Auth), limit
 	return &auth.RequiredError{Need: n}
@@ -57,10 +60,10 @@ func (b *broker) explicitNeed(ctx context.Context, t target, want auth.Want) (au
 	a := want.Auth
 	n := auth.Need{
 		Slot: t.slot(b.owner), Scopes: auth.Union(a.Scopes),
-		Provider: auth.Provider{Issuer: t.issuer, AuthorizationEndpoint: a.AuthorizationURL, TokenEndpoint: a.TokenURL},
+		Provider: auth.Provider{Issuer: t.issuer, AuthorizationEndpoint: a.AuthorizationURL, TokenEndpoint: a.TokenURL, DeviceEndpoint: a.DeviceURL},
 		Client:   clientOf(a),
 	}
-	if a.AuthorizationURL != "" && a.TokenURL != "" {
+	if (a.AuthorizationURL != "" || a.DeviceURL != "") && a.TokenURL != "" {
 		return n, b.verifiable(ctx, &n.Provider, a)
 	}
 	var err error
@@ -97,7 +100,7 @@ func (b *broker) verifiable(ctx context.Context, p *auth.Provider, a agent.Auth)
 func (b *broker) discoveredNeed(ctx context.Context, t target, want auth.Want, wwwAuthenticate []string) (auth.Need, error) {
 	a := want.Auth
 	found, err := b.service.cfg.Discover.Server(ctx, want.Server, wwwAuthenticate, discovery.Rules{
-		Issuer: a.Issuer, AllowMissingPKCE: a.AllowMissingPKCE, Legacy: a.LegacyAuthorization, NoLogin: t.app,
+		Issuer: a.Issuer, AllowMissingPKCE: a.AllowMissingPKCE, Legacy: a.LegacyAuthorization, NoLogin: t.app || a.Grant == agent.GrantDeviceCode,
 	})
 	if err != nil {
 		return auth.Need{}, fmt.Errorf("discover %s: %w", discovery.Host(want.Server), err)

@@ -25,6 +25,9 @@ type Page struct {
 	// Runs is how many sessions wait behind the link, Askers what asks in them, each once, the oldest first.
 	Runs   int
 	Askers []Asker
+	// Device is the code to take to another device, nil when none is under way; ByDevice says that pressing the button gets one.
+	Device   *DeviceCode
+	ByDevice bool
 	// Shown is the newest request among them, for [Service.Begin].
 	Shown string
 }
@@ -50,6 +53,12 @@ func (s *Service) Page(ctx context.Context, access auth.Access, requestID string
 	}
 	p.Runs, p.Askers = Asking(behind)
 	p.Shown = behind[len(behind)-1].ID
+	if n.Device {
+		p.ByDevice, p.ProviderHost = true, discovery.Host(n.Provider.DeviceEndpoint)
+		if p.Device, err = s.deviceCode(ctx, r); err != nil {
+			return Page{}, fmt.Errorf("connect page: %w", err)
+		}
+	}
 	if n.Server != "" {
 		p.ServerHost = discovery.Host(n.Server)
 	}

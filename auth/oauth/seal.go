@@ -19,6 +19,7 @@ const (
 	columnAccess       = "access"
 	columnRefresh      = "refresh"
 	columnIDToken      = "id_token"
+	columnDevice       = "device"
 )
 
 func (f Flow) ad(column string) vault.AD {

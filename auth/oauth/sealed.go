@@ -13,6 +13,7 @@ func (f Flow) Sealed() []vault.Sealed {
 		{Column: "nonce", Cipher: f.Nonce, AD: f.ad(columnNonce)},
 		{Column: "code", Cipher: f.Code, AD: f.ad(code)},
 		{Column: "client_secret", Cipher: f.ClientSecret, AD: f.ad(columnClientSecret)},
+		{Column: "device", Cipher: f.Device, AD: f.ad(columnDevice)},
 	}
 }
 

@@ -31,6 +31,8 @@ type world struct {
 	vault    *vault.Vault
 	service  *oauth.Service
 	logs     *safeBuffer
+	// another makes one more service like this one.
+	another func() *oauth.Service
 
 	mu    sync.Mutex
 	clock time.Time

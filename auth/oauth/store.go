@@ -72,6 +72,14 @@ type Store interface {
 	// of another account and g does not say that it replaces that one.
 	Commit(ctx context.Context, stateHash string, g Grant) ([]auth.Request, error)
 
+	// DueDevices takes up to limit live flows with a device code whose next poll is due, for as long as the lease: no two
+	// callers get the same.
+	DueDevices(ctx context.Context, limit int, lease time.Duration) ([]Flow, error)
+	// DevicePolled sets when such a flow is due next: pace from now.
+	DevicePolled(ctx context.Context, stateHash string, pace time.Duration) error
+	// EndDevice spends such a flow and leaves its request as it is; [ErrConflict] when it is not live.
+	EndDevice(ctx context.Context, stateHash, reason string) error
+
 	// Keep stores a grant that no person gave, in place of the slot's former one, and returns it with its version.
 	Keep(ctx context.Context, g Grant) (Grant, error)
 	// Grants lists the owner's grants that match q, newest first.
@@ -124,6 +132,10 @@ type Flow struct {
 	Verifier []byte
 	Nonce    []byte
 	Code     []byte
+	// Device is encrypted: the codes of a login on another device (RFC 8628), which is polled for at Pace. Empty for logins
+	// that a browser brings back.
+	Device []byte
+	Pace   time.Duration
 	// What the browser was sent to; the exchange uses exactly this.
 	Provider     auth.Provider
 	Client       auth.Client

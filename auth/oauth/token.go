@@ -142,7 +142,9 @@ func parseTokens(status int, contentType string, body []byte, start time.Time, h
 	if err == nil && fields["error"] != "" {
 		// Some send errors with HTTP 200.
 		switch code := cleanCode(fields["error"]); code {
-		case "temporarily_unavailable", "server_error", "slow_down":
+		case "slow_down":
+			return tokens{}, fmt.Errorf("%w: %s: %w", auth.ErrUnavailable, host, errSlowDown)
+		case "temporarily_unavailable", "server_error":
 			return tokens{}, fmt.Errorf("%w: %s answered %s", auth.ErrUnavailable, host, code)
 		default:
 			return tokens{}, &ProviderError{Code: code}
@@ -166,6 +168,9 @@ func parseTokens(status int, contentType string, body []byte, start time.Time, h
 	}
 	return out, nil
 }
+
+// errSlowDown: a provider wants to be asked less often (RFC 8628 section 3.5).
+var errSlowDown = errors.New("oauth: asked too often")
 
 var errNoFields = errors.New("oauth: answer is neither JSON nor a form")
 

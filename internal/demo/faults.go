@@ -46,6 +46,8 @@ type Faults struct {
 	// MetadataIssuer replaces the issuer in the metadata.
 	MetadataIssuer string
 
+	// DeviceInterval is how often a device code may be asked about; 0 means every second.
+	DeviceInterval time.Duration
 	// NoIDToken issues none, NoJWKS answers 503 instead of the keys, ForgedIDToken signs with another key.
 	NoIDToken, NoJWKS, ForgedIDToken bool
 	// IDTokenClaims replace claims of ID tokens; nil values remove them.

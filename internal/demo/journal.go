@@ -13,13 +13,14 @@ type Secrets struct {
 	Codes, AccessTokens, RefreshTokens, ClientSecrets []string
 	// IDTokens and Assertions are signed and so have no mark in them.
 	IDTokens, Assertions []string
+	DeviceCodes          []string
 	// States and Verifiers are the client's own; they carry no mark.
 	States, Verifiers []string
 }
 
 // All is every secret in one list, without empty ones.
 func (s Secrets) All() []string {
-	all := slices.Concat(s.Codes, s.AccessTokens, s.RefreshTokens, s.ClientSecrets, s.IDTokens, s.Assertions, s.States, s.Verifiers)
+	all := slices.Concat(s.Codes, s.AccessTokens, s.RefreshTokens, s.ClientSecrets, s.IDTokens, s.Assertions, s.DeviceCodes, s.States, s.Verifiers)
 	return slices.DeleteFunc(all, func(v string) bool { return v == "" })
 }
 
@@ -27,7 +28,7 @@ func (s Secrets) clone() Secrets {
 	return Secrets{
 		Codes: slices.Clone(s.Codes), AccessTokens: slices.Clone(s.AccessTokens),
 		RefreshTokens: slices.Clone(s.RefreshTokens), ClientSecrets: slices.Clone(s.ClientSecrets),
-		IDTokens: slices.Clone(s.IDTokens), Assertions: slices.Clone(s.Assertions),
+		DeviceCodes: slices.Clone(s.DeviceCodes), IDTokens: slices.Clone(s.IDTokens), Assertions: slices.Clone(s.Assertions),
 		States: slices.Clone(s.States), Verifiers: slices.Clone(s.Verifiers),
 	}
 }

@@ -13,6 +13,7 @@ type metadata struct {
 	TokenEndpoint         string   `json:"token_endpoint"`
 	RegistrationEndpoint  string   `json:"registration_endpoint,omitempty"`
 	RevocationEndpoint    string   `json:"revocation_endpoint"`
+	DeviceEndpoint        string   `json:"device_authorization_endpoint"`
 	JWKSURI               string   `json:"jwks_uri,omitempty"`
 	Scopes                []string `json:"scopes_supported"`
 	ResponseTypes         []string `json:"response_types_supported"`
@@ -37,10 +38,11 @@ func (p *Provider) metadata(f Faults) metadata {
 		AuthorizationEndpoint: p.AuthorizeURL(),
 		TokenEndpoint:         p.TokenURL(),
 		RevocationEndpoint:    p.RevocationURL(),
+		DeviceEndpoint:        p.DeviceURL(),
 		Scopes:                p.scopes(f),
 		ResponseTypes:         []string{"code"},
 		ResponseModes:         []string{"query"},
-		GrantTypes:            []string{grantCode, grantRefresh},
+		GrantTypes:            []string{grantCode, grantRefresh, grantDevice},
 		AuthMethods:           auth,
 		AssertionAlgs:         []string{"RS256", "PS256", "ES256", "EdDSA"},
 		RevocationAuthMethods: auth,

@@ -40,6 +40,7 @@ type Provider struct {
 	access   map[string]*accessToken
 	refresh  map[string]*refreshToken
 	journal  journal
+	devices  map[string]*device
 	// assertionIDs are those that were used.
 	assertionIDs []string
 }
@@ -56,6 +57,7 @@ func NewProvider(cfg ProviderConfig) (*Provider, error) {
 		cookie: "demo_browser_" + strings.ToLower(rand.Text()[:8]), key: []byte(rand.Text()),
 		clients: map[string]Client{}, requests: map[string]*authorization{}, sessions: map[string]string{},
 		codes: map[string]*code{}, access: map[string]*accessToken{}, refresh: map[string]*refreshToken{},
+		devices: map[string]*device{},
 		journal: newJournal(),
 	}
 	for _, c := range cfg.Clients {
@@ -183,6 +185,8 @@ func (p *Provider) routes() http.Handler {
 	mux.HandleFunc("POST "+prefix+"/register", p.register)
 	mux.HandleFunc("GET "+prefix+"/authorize", p.authorize)
 	mux.HandleFunc("POST "+prefix+"/token", p.token)
+	mux.HandleFunc("POST "+prefix+"/device_authorization", p.deviceAuthorization)
+	mux.HandleFunc("GET "+prefix+"/device", p.devicePage)
 	mux.HandleFunc("POST "+prefix+"/revoke", p.revoke)
 	mux.HandleFunc("GET "+prefix+"/logout", p.logout)
 	mux.HandleFunc("GET "+prefix+"/login", p.loginPage)

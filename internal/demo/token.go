@@ -90,6 +90,8 @@ func (p *Provider) answer(r *http.Request, form url.Values) tokenAnswer {
 		answer = p.redeemCode(client, form)
 	case grantRefresh:
 		answer = p.redeemRefresh(client, form)
+	case grantDevice:
+		answer = p.redeemDevice(client, form)
 	case grantClient:
 		answer = p.ownToken(client, form)
 	default:

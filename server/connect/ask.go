@@ -53,6 +53,10 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		h.show(w, r, h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, nil))
 		return
 	}
+	if page.Device != nil {
+		h.waiting(w, r, page, back)
+		return
+	}
 	v := h.question(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back)
 	v.Moved = query.Get("moved") != ""
 	h.show(w, r, v)

@@ -48,6 +48,15 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err, id, !errors.Is(err, ErrExpired))
 		return
 	}
+	if started.Device {
+		link := h.Link(id)
+		if back != "" {
+			link += "&" + url.Values{"redirect_uri": {back}}.Encode()
+		}
+		web.PageHeaders(w.Header(), false)
+		http.Redirect(w, r, link, http.StatusSeeOther)
+		return
+	}
 	if !webAddress(started.RedirectURL) {
 		h.fail(w, r, &MisconfiguredError{Text: "The provider's authorization endpoint is no web address."}, "", false)
 		return

@@ -52,6 +52,9 @@ type Page struct {
 	Confirmation *Confirmation
 	// Key is set when the person is to type a credential in.
 	Key *Key
+	// ByDevice says that the person answers on another device; Device is the code for it, nil until it was asked for.
+	ByDevice bool
+	Device   *Device
 	// Runs is how many sessions wait for this login; 0 counts as 1. Askers are what asks in them, Agent and Tool among them.
 	Runs   int
 	Askers []Asker
@@ -78,6 +81,8 @@ func (p Page) Unlisted() int { return max(0, len(p.Askers)-maxAskers) }
 
 // Started is a flow that waits for its browser to come back.
 type Started struct {
+	// Device says that there is no address to send the browser to: the page shows a code.
+	Device bool
 	// RedirectURL is the provider's authorization endpoint with all parameters. It holds the provider-facing state.
 	RedirectURL string
 	// CookieName is unique to the flow; the __Host- prefix is added where it has none and browsers take it.

@@ -31,6 +31,10 @@ type view struct {
 	Again     string
 	AgainText string
 
+	// of a code for another device; Again is where it is entered
+	Code     string
+	Complete string
+
 	// of the question
 	Page     Page
 	Action   string
