@@ -9,6 +9,7 @@ import (
 
 	"tarry/engine"
 	"tarry/internal/wiring"
+	"tarry/notify"
 	"tarry/server/signin"
 )
 
@@ -29,6 +30,8 @@ type Config struct {
 	Log      *slog.Logger
 	// Metrics is served at /metrics behind the sign-in; nil leaves it out.
 	Metrics http.Handler
+	// Webhooks delivers webhooks; nil means there are none.
+	Webhooks *notify.Sender
 	// Poll is how often the outbox and interrupted logins are looked at without being told; 0 means half a second.
 	Poll time.Duration
 }

@@ -104,6 +104,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 func (s *Server) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { s.dispatcher.Run(ctx) })
+	if s.Webhooks != nil {
+		group.Go(func() { s.Webhooks.Run(ctx) })
+	}
 	group.Go(func() { s.every(ctx, s.Poll, "finish interrupted logins", s.recoverLogins) })
 	group.Go(func() { s.every(ctx, s.Poll, "poll logins on other devices", s.pollDevices) })
 	group.Go(func() { s.every(ctx, tellEvery, "tell redirect URIs", s.tellRedirectURIs()) })

@@ -5,6 +5,7 @@ import (
 
 	"tarry/auth"
 	"tarry/auth/oauth"
+	"tarry/notify"
 	"tarry/session"
 )
 
@@ -51,6 +52,9 @@ func (c *conn) remind(row session.Session, r auth.Request, event func(auth.Reque
 		return err
 	}
 	if _, err := c.exec(`UPDATE sessions SET updated = ? WHERE workflow_id = ?`, c.now, row.WorkflowID); err != nil {
+		return err
+	}
+	if err := c.notify(r, notify.Expiring); err != nil {
 		return err
 	}
 	return c.audit(r.Owner, row.ID, r.ID, auditReminded, r.Need.Toolset+"/"+r.Need.Tool)

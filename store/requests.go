@@ -8,6 +8,7 @@ import (
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/auth/oauth"
+	"tarry/notify"
 	"tarry/session"
 )
 
@@ -199,6 +200,9 @@ func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request
 	if err := c.useCallback(r.Need); err != nil {
 		return auth.Asked{}, err
 	}
+	if err := c.notify(r, notify.Asked); err != nil {
+		return auth.Asked{}, err
+	}
 	if err := c.audit(r.Owner, row.ID, r.ID, auditAsked, r.Need.Toolset+"/"+r.Need.Tool); err != nil {
 		return auth.Asked{}, err
 	}
@@ -297,6 +301,12 @@ func (c *conn) end(r auth.Request, status auth.Status, detail string) error {
 		if err := c.inherit(r); err != nil {
 			return err
 		}
+	}
+	if err := c.unwarn(r); err != nil {
+		return err
+	}
+	if err := c.notify(r, string(status)); err != nil {
+		return err
 	}
 	if err := c.spendFlows(r); err != nil {
 		return err

@@ -59,8 +59,12 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 			return err //nolint:wrapcheck // says what it is
 		}
 	}
+	hooks, err := webhooks(ctx, e, c, parts)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
 	s, err := server.New(server.Config{
-		Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Version: version, Log: e.Log, Metrics: counted.HTTP(),
+		Webhooks: hooks, Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Version: version, Log: e.Log, Metrics: counted.HTTP(),
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

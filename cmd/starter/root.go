@@ -47,7 +47,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.showCommand(), a.listCommand(), a.loginsCommand(), a.approveCommand(), a.answerCommand(), a.cancelCommand(),
 		a.accountsCommand(), a.auditCommand(), a.exportCommand(), a.replayCommand(), a.devCommand(), a.setupCommand(), a.demoCommand(),
-		a.demoServicesCommand(), a.demoCertificatesCommand(), a.healthCommand(), a.vaultCommand(),
+		a.demoServicesCommand(), a.demoCertificatesCommand(), a.healthCommand(), a.vaultCommand(), a.webhooksCommand(),
 	)
 	return root
 }

@@ -36,16 +36,25 @@ func (a *app) lookup(name string) (string, bool) {
 	return value, value != ""
 }
 
-// openVault opens what worker and server share. It makes nothing new.
-func (a *app) openVault(ctx context.Context) (*store.Store, *vault.Vault, error) {
+// database is the configuration that worker and server have, whose database is there.
+func (a *app) database() (tarry.Config, error) {
 	c, err := tarry.ConfigFromEnv(a.lookup)
 	if err != nil {
-		return nil, nil, unusable("configuration: %w", err)
+		return c, unusable("configuration: %w", err)
 	}
 	if path := c.DatabaseURL.Reveal(); !strings.Contains(path, ":") { // a file
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, unusable("there is no database %s; set TARRY_DATABASE_URL and TARRY_DATA_DIR as for worker and server", path)
+			return c, unusable("there is no database %s; set TARRY_DATABASE_URL and TARRY_DATA_DIR as for worker and server", path)
 		}
+	}
+	return c, nil
+}
+
+// openVault opens what worker and server share.
+func (a *app) openVault(ctx context.Context) (*store.Store, *vault.Vault, error) {
+	c, err := a.database()
+	if err != nil {
+		return nil, nil, err
 	}
 	s, v, err := wiring.OpenVault(ctx, wiring.Config{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: kms.Clients(a.lookup)})
 	if err != nil {
