@@ -8,6 +8,7 @@ import (
 	"tarry/auth/inputs"
 	"tarry/auth/keys"
 	"tarry/auth/oauth"
+	"tarry/internal/wiring"
 	"tarry/server/connect"
 )
 
@@ -19,6 +20,8 @@ type logins struct {
 	requests requests
 	// wake sends what a login has written to the outbox.
 	wake func()
+	// parts keep answers for services.
+	parts *wiring.Parts
 }
 
 var _ connect.Logins = logins{}

@@ -32,7 +32,8 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c}
 	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
-	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: logins{service: c.Parts.Logins, keys: c.Parts.Keys, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake}, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Log: c.Log})
+	behind := logins{service: c.Parts.Logins, keys: c.Parts.Keys, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake, parts: c.Parts}
+	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: behind, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Log: c.Log})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
@@ -40,6 +41,7 @@ func New(c Config) (*Server, error) {
 	pages.Mount(mux, c.SignIn.Require(signin.Forms))
 	c.SignIn.Mount(mux)
 	api.HandleFunc("GET /me", me)
+	api.HandleFunc("POST /apps/{app}/users/{user}/logins/claim", behind.claim)
 	s.adk().Mount(api)
 	s.runs().Mount(api)
 	own := &accounts.Handler{Log: c.Parts.Store, Connections: connected{c.Parts.Logins}, Logger: c.Log}

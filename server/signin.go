@@ -19,6 +19,7 @@ func SignIn(parts *wiring.Parts, c signin.Config) (signin.Mode, error) {
 	if c.JWT != nil {
 		c.JWT.HTTP = parts.HTTP.HTTP()
 	}
+	c.Guests = guests{parts}
 	gate, err := signin.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)

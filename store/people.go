@@ -68,3 +68,32 @@ func (s *Store) SpendSignIn(ctx context.Context, stateHash string, life time.Dur
 		return err
 	})
 }
+
+// ParkCallback keeps a sealed answer to a login until a service claims it; it replaces an earlier one of the same login.
+func (s *Store) ParkCallback(ctx context.Context, nonceHash, service, stateHash string, callback []byte, life time.Duration) error {
+	return s.tx(ctx, func(c *conn) error {
+		if _, err := c.exec(`DELETE FROM parked_callbacks WHERE state_hash = ? OR expires <= ?`, stateHash, c.now); err != nil {
+			return err
+		}
+		_, err := c.exec(`INSERT INTO parked_callbacks (nonce_hash, service, state_hash, callback, expires) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (state_hash) DO UPDATE SET nonce_hash = excluded.nonce_hash, callback = excluded.callback, expires = excluded.expires`,
+			nonceHash, service, stateHash, callback, c.now+life.Microseconds())
+		return err
+	})
+}
+
+// TakeCallback returns what was parked for a service, once; [auth.ErrSpent] when there is nothing, or it came too late.
+func (s *Store) TakeCallback(ctx context.Context, nonceHash, service string) (callback []byte, err error) {
+	err = s.tx(ctx, func(c *conn) error {
+		var expires int64
+		err := c.get(`DELETE FROM parked_callbacks WHERE nonce_hash = ? AND service = ? RETURNING callback, expires`, []any{nonceHash, service}, []any{&callback, &expires})
+		if err == nil && expires <= c.now {
+			callback, err = nil, auth.ErrSpent
+		}
+		if missing(err) {
+			return auth.ErrSpent
+		}
+		return err
+	})
+	return callback, err
+}

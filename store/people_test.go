@@ -84,3 +84,38 @@ func TestSignInsAreSpentOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestParkedCallbacks(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			again := fresh(t)
+			s, other := again(t), again(t)
+			now := time.Now()
+			s.SetClock(func() time.Time { return now })
+			other.SetClock(func() time.Time { return now })
+			take := func(nonce, service string) string {
+				body, err := other.TakeCallback(t.Context(), nonce, service)
+				if err != nil {
+					require.ErrorIs(t, err, auth.ErrSpent)
+				}
+				return string(body)
+			}
+			park := func(nonce, state string) {
+				require.NoError(t, s.ParkCallback(t.Context(), nonce, "shop", state, []byte("sealed "+nonce), time.Minute))
+			}
+			park("one", "state")
+			require.Empty(t, take("one", "another"), "it is the service's")
+			require.Equal(t, "sealed one", take("one", "shop"))
+			require.Empty(t, take("one", "shop"), "once")
+			park("two", "state")
+			park("three", "state")
+			require.Empty(t, take("two", "shop"), "the newest answer of a login counts")
+			require.Equal(t, "sealed three", take("three", "shop"))
+			park("four", "state")
+			now = now.Add(time.Hour)
+			require.Empty(t, take("four", "shop"), "late")
+		})
+	}
+}

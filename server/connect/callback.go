@@ -9,6 +9,7 @@ import (
 
 	"tarry/auth"
 	"tarry/server/signin"
+	"tarry/server/web"
 )
 
 // Bounds on what a provider may send, in bytes.
@@ -43,7 +44,12 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 	// The flow's cookie is left to run out: a reload of this page, or a second callback that is under way, must still be
 	// recognised as this browser's and shown the outcome. The flow itself is spent.
 	answer.Cookie = func(name string) auth.Secret { return h.cookies.Value(r, name) }
-	result, err := h.logins.Complete(r.Context(), signin.FromContext(r.Context()).Access(), answer)
+	caller := signin.FromContext(r.Context())
+	if caller.Mode == signin.ModeGuest {
+		h.park(w, r, caller, answer)
+		return
+	}
+	result, err := h.logins.Complete(r.Context(), caller.Access(), answer)
 	if errors.Is(err, ErrUnknown) {
 		h.unknown.count(peer, h.now())
 		h.fail(w, r, errAnswer, "", false)
@@ -63,6 +69,22 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.fail(w, r, err, result.RequestID, result.Outcome.Open())
 	}
+}
+
+// park hands the browser on to the service, which knows whose it is.
+func (h *Handler) park(w http.ResponseWriter, r *http.Request, caller signin.Principal, answer Callback) {
+	redirect, err := h.logins.Park(r.Context(), caller, answer)
+	if err != nil {
+		if errors.Is(err, ErrUnknown) {
+			h.unknown.count(h.peer(r), h.now())
+			err = errAnswer
+		}
+		h.fail(w, r, err, "", false)
+		return
+	}
+	web.PageHeaders(w.Header(), false)
+	w.Header().Set("Location", redirect)
+	w.WriteHeader(http.StatusSeeOther)
 }
 
 // parseCallback reads an authorization response; false when it is none. error_description and error_uri are dropped

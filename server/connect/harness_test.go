@@ -74,6 +74,10 @@ func (f *fakeLogins) Begin(_ context.Context, access auth.Access, requestID, sho
 	return f.started, f.beginErr
 }
 
+func (f *fakeLogins) Park(context.Context, signin.Principal, connect.Callback) (string, error) {
+	return "", connect.ErrUnknown
+}
+
 func (f *fakeLogins) Answer(_ context.Context, access auth.Access, requestID string, a connect.Answer) (connect.Result, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

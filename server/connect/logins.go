@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tarry/auth"
+	"tarry/server/signin"
 )
 
 // Logins is the machinery behind the pages. Safe for concurrent use. Its errors are the ones below, possibly wrapped;
@@ -20,6 +21,9 @@ type Logins interface {
 	Complete(ctx context.Context, access auth.Access, c Callback) (Result, error)
 	// Account takes what the person said to a [Result.Change]; it wants the flow's cookie and person as Complete does.
 	Account(ctx context.Context, access auth.Access, c Choice) (Result, error)
+	// Park keeps what the provider sent back to the browser of a service's user, and returns where to send that browser. Nothing
+	// is exchanged before the service claims it.
+	Park(ctx context.Context, caller signin.Principal, c Callback) (redirect string, err error)
 	// Answer ends a request that no provider answers. A form that does not fit is a [*FormError], and the request waits as before.
 	Answer(ctx context.Context, access auth.Access, requestID string, a Answer) (Result, error)
 }

@@ -25,6 +25,8 @@ type Config struct {
 	Proxy *Proxy
 	// Services are applications that have users of their own. They need JWT.
 	Services []Service
+	// Guests finds users of services; nil: they cannot log in to tools.
+	Guests Guests
 	// Origins lists further origins whose pages may call.
 	Origins []string
 	Log     *slog.Logger
@@ -72,7 +74,7 @@ func (g *Gate) Mount(mux *http.ServeMux) {
 func (g *Gate) Require(route Route) web.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			caller, ambient, no := g.identify(r)
+			caller, ambient, no := g.known(w, r, route)
 			if no == nil && ambient {
 				no = g.otherSite(r, route)
 			}
@@ -89,6 +91,17 @@ func (g *Gate) Require(route Route) web.Middleware {
 			}
 		})
 	}
+}
+
+// known is [Gate.identify], and before that the browsers of services' users: whether somebody has signed in here as well, in
+// the same browser, says nothing about who they are there.
+func (g *Gate) known(w http.ResponseWriter, r *http.Request, route Route) (Principal, bool, *refusal) {
+	if route == Forms {
+		if p, ok := g.guest(w, r); ok {
+			return p, true, nil
+		}
+	}
+	return g.identify(r)
 }
 
 // identify says who sent r. ambient is for credentials that a browser adds by itself, also to what another site sends.

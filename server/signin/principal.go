@@ -23,8 +23,10 @@ type Principal struct {
 	User string
 	// Mode is how the principal signed in.
 	Mode string
-	// Service is set for an application that acts for its own users.
+	// Service is set for an application that acts for its own users, and for their browsers.
 	Service string
+	// ReturnURL is where the browser of a service's user goes after the provider. Set for [ModeGuest] alone.
+	ReturnURL string
 
 	may auth.Access
 }
