@@ -112,6 +112,11 @@ func (l logins) claim(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, r, err)
 		return
 	}
+	if result.Change != nil {
+		// The page that asks is for people who sign in here; for others their service has to ask.
+		web.Error(w, r, http.StatusConflict, "the login is with another account than the one that is connected, which stays; delete that account first if it is to be replaced, and open the link again")
+		return
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	web.JSON(w, http.StatusOK, struct {
 		Request string      `json:"request"`
