@@ -132,10 +132,13 @@ func (p *authProblems) noLogin() {
 		field string
 		given bool
 	}{
-		{"auth_credential.oauth2", p.ClientID != "" || p.ClientSecret != "" || p.ClientAuth != "" || p.PrivateKey != ""},
+		{"auth_credential.oauth2", p.ClientID != "" || p.ClientSecret != "" || p.ClientAuth != "" || p.PrivateKey != "" || p.PrivateKeyID != ""},
 		{schemeField + ".flows", p.AuthorizationURL != "" || p.TokenURL != "" || len(p.AuthorizationParams) > 0},
 		{"scopes", len(p.Scopes) > 0 || len(p.MaxScopes) > 0},
 		{"tarry.grant", p.Grant != ""},
+		{"auth_credential.service_account", p.ServiceAccount != "" || p.Audience != ""},
+		{"tarry.assertion_audience", p.AssertionAudience != ""},
+		{"tarry.use_id_token", p.UseIDToken},
 		{"tarry.omit_resource", p.OmitResource},
 		{"tarry.allow_missing_pkce", p.AllowMissingPKCE},
 		{"tarry.legacy_authorization", p.LegacyAuthorization},
