@@ -93,7 +93,7 @@ func putCookie(req *http.Request, name string, value Secret) {
 			req.AddCookie(c)
 		}
 	}
-	req.AddCookie(&http.Cookie{Name: name, Value: value.Reveal()})
+	req.AddCookie(&http.Cookie{Name: name, Value: value.Reveal()}) //nolint:gosec // attributes are for browsers; a client sends none
 }
 
 // Authorize puts the credential that the running Go tool declares under key on a request, in the way that its definition

@@ -60,7 +60,7 @@ func NewKeyServer(cfg KeyConfig) *KeyServer {
 // Headers by which the tools learn what their request carried.
 const (
 	carriedUser   = "X-Carried-User"
-	carriedSecret = "X-Carried-Secret" //nolint:gosec // a name
+	carriedSecret = "X-Carried-Secret"
 	carriedURL    = "X-Carried-Url"
 )
 
@@ -165,7 +165,7 @@ func (s *KeyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	switch {
 	case redirect != "":
-		http.Redirect(rec, r, redirect+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
+		http.Redirect(rec, r, redirect+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect) //nolint:gosec // what a careless server does
 	case s.owner(user, secret) == "":
 		if s.cfg.Scheme != "" {
 			rec.Header().Set("WWW-Authenticate", s.cfg.Scheme+` realm="`+secret+`"`)

@@ -17,13 +17,13 @@ import (
 const sentKey = "CANARY-key-of-ann"
 
 // wants is a session that waits for a key under r1.
-func (b *bundle) wants(k auth.Key) auth.Request {
+func (b *bundle) wants(k auth.Key) {
 	b.t.Helper()
 	p := b.player("s1")
 	p.Post("look", "chat")
 	p.Take()
 	p.Say("", "call-1")
-	return p.AskKey("call-1", "r1", k)
+	p.AskKey("call-1", "r1", k)
 }
 
 func exchanged(c map[string]any) map[string]any { return map[string]any{"exchangedAuthCredential": c} }

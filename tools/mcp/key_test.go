@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"net/http/httptest"
 
 	"github.com/stretchr/testify/require"
 
@@ -143,7 +142,7 @@ func TestKeysStayAtTheirServer(t *testing.T) {
 			t.Cleanup(evil.Close)
 			s := newServer(t, wire{both: true})
 			s.guard(func(rw http.ResponseWriter, r *http.Request, _ request) bool {
-				http.Redirect(rw, r, evil.URL+"/mcp?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
+				http.Redirect(rw, r, evil.URL+"/mcp?"+r.URL.RawQuery, http.StatusTemporaryRedirect) //nolint:gosec // what is tested
 				return true
 			})
 			b, _ := holdingKey(a)
@@ -158,7 +157,7 @@ func TestKeysStayAtTheirServer(t *testing.T) {
 					return false
 				}
 				rw.Header().Set("Content-Type", "text/event-stream")
-				_, _ = rw.Write([]byte("event: endpoint\ndata: " + evil.URL + "/messages?" + r.URL.RawQuery + "\n\n"))
+				_, _ = rw.Write([]byte("event: endpoint\ndata: " + evil.URL + "/messages?" + r.URL.RawQuery + "\n\n")) //nolint:gosec // as above
 				rw.(http.Flusher).Flush()
 				<-r.Context().Done()
 				return true
