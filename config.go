@@ -191,7 +191,7 @@ func (e *env) key(name, fallback string) string {
 }
 
 func secretFile(file string) (string, error) {
-	body, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	body, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("%s cannot be read: %w", file, errors.Unwrap(err))
 	}

@@ -260,7 +260,7 @@ type programs struct {
 func buildPrograms(t *testing.T) programs {
 	t.Helper()
 	bin := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/worker", "./cmd/server", "./cmd/starter")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/worker", "./cmd/server", "./cmd/starter") //nolint:gosec // our own
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -294,7 +294,7 @@ func (p programs) starter(t *testing.T, args []string) string {
 	t.Helper()
 	line := strings.Join(args, " ")
 	if said, ok := p.said.Load(line); ok {
-		return said.(string) //nolint:errcheck,forcetypeassert // nothing else is stored
+		return fmt.Sprint(said)
 	}
 	problem := p.ask(t, args)
 	p.said.Store(line, problem)
