@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"tarry/agent"
 	"tarry/auth"
@@ -32,7 +33,7 @@ func (c connected) Accounts(ctx context.Context, q accounts.Query, access auth.A
 
 func accountOf(g oauth.Grant) accounts.Account {
 	out := accounts.Account{
-		ID: g.ID, App: g.Slot.Owner.App, User: g.Slot.Owner.User, Provider: bareHost(g.Slot.Issuer), Server: bareHost(g.Slot.Resource),
+		ID: g.ID, App: g.Slot.Owner.App, User: g.Slot.Owner.User, Provider: bareHost(g.Slot.Issuer), Server: bareHost(strings.TrimPrefix(g.Slot.Resource, boundTo)),
 		Account: accountName(g.Account), Scopes: append([]string{}, g.Scopes...), Connected: g.Updated, LastUsed: g.Used, Renews: len(g.Refresh) > 0,
 	}
 	if !out.Renews {
@@ -48,6 +49,9 @@ func accountName(a oauth.Account) string {
 	}
 	return a.Subject
 }
+
+// boundTo begins the resource of a slot where only the server is known, and no name for it.
+const boundTo = "server:"
 
 // bareHost is the host of a URL, or the text itself where it is a label.
 func bareHost(text string) string {
