@@ -300,7 +300,8 @@ func TestSeveralServers(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			for s.Round(t.Context(), e) > 0 {
+			for more := true; more; {
+				more = s.Round(t.Context(), e) > 0
 			}
 		})
 	}

@@ -105,7 +105,8 @@ func (s *Sender) serve(ctx context.Context, e Endpoint) {
 	tick := time.NewTicker(s.cfg.Poll)
 	defer tick.Stop()
 	for {
-		for s.Round(ctx, e) == parallel {
+		for more := true; more; {
+			more = s.Round(ctx, e) == parallel
 		}
 		select {
 		case <-ctx.Done():
@@ -136,12 +137,12 @@ func (s *Sender) one(ctx context.Context, e Endpoint, d Delivery) {
 	}
 	o := judge(code, header, d.Attempts+1)
 	log := s.cfg.Log.With("webhook", e.Name, "webhook_id", d.ID, "type", d.Type, "attempt", d.Attempts+1)
-	switch {
-	case o.Status == Delivered:
+	switch o.Status {
+	case Delivered:
 		log.DebugContext(ctx, "webhook delivered")
-	case o.Status == Pending:
+	case Pending:
 		log.WarnContext(ctx, "webhook was not taken", "reason", o.Reason, "err", err, "next", o.Next.String())
-	default:
+	case Failed, Gone:
 		log.ErrorContext(ctx, "webhook given up", "reason", o.Reason, "err", err)
 	}
 	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

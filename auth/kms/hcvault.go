@@ -96,7 +96,7 @@ func (k *transit) token() (string, error) {
 	if file == "" {
 		return "", errNoToken
 	}
-	body, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	body, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("VAULT_TOKEN_FILE: %w", err)
 	}

@@ -30,7 +30,7 @@ type Client func(ctx context.Context, uri string) (tink.AEADWithContext, error)
 // Clients are key management services by the scheme of their URIs ("hcvault").
 type Clients map[string]Client
 
-// ErrKMS: the key management service, or the URI of its key, does not work.
+// ErrKMS says that the key management service, or the URI of its key, does not work.
 var ErrKMS = errors.New("vault: key management service")
 
 // Key makes the key that uri names.

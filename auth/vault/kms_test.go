@@ -100,6 +100,7 @@ var errDown = errors.New("connection refused")
 func (downKey) EncryptWithContext(context.Context, []byte, []byte) ([]byte, error) {
 	return nil, errDown
 }
+
 func (downKey) DecryptWithContext(context.Context, []byte, []byte) ([]byte, error) {
 	return nil, errDown
 }
@@ -167,7 +168,7 @@ func TestKeysetChangesUnderAProcess(t *testing.T) {
 	open(t, other, newRows())
 	body, err := os.ReadFile(other)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, body, 0o600))
+	require.NoError(t, os.WriteFile(file, body, 0o600)) //nolint:gosec // the test's own folder
 	require.ErrorIs(t, old.Look(t.Context()), vault.ErrWrongKeyset)
 	_, err = old.Open(sealed, ad)
 	require.NoError(t, err, "a wrong file changes nothing for who runs")

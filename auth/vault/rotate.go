@@ -115,7 +115,7 @@ func (r *Rotator) stage(ctx context.Context) (finished bool, err error) {
 	var added uint32
 	err = r.change(ctx, func(m *keyset.Manager) (err error) {
 		added, err = m.Add(aead.AES256GCMKeyTemplate())
-		return err
+		return err //nolint:wrapcheck // change wraps
 	})
 	if err == nil {
 		r.say("key %d was added", added)

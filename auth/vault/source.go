@@ -38,8 +38,8 @@ type CheckStore interface {
 // SwapStore is a CheckStore whose rows can be replaced.
 type SwapStore interface {
 	CheckStore
-	// Swap replaces the bytes stored under name; false if they are not old.
-	Swap(ctx context.Context, name string, old, new []byte) (bool, error)
+	// Swap replaces the bytes stored under name; false if they are not before.
+	Swap(ctx context.Context, name string, before, after []byte) (bool, error)
 }
 
 // stored reads a row, errNone if there is none.
