@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"tarry/agent"
@@ -51,7 +52,7 @@ func (s *Store) Accounts(ctx context.Context, q oauth.AccountQuery, access auth.
 		last := found[len(found)-1]
 		raw, err := json.Marshal(accountCursor{last.Slot.Owner.App, last.Slot.Issuer, last.ID})
 		if err != nil {
-			return out, err
+			return out, fmt.Errorf("encode cursor: %w", err)
 		}
 		out.Next = base64.RawURLEncoding.EncodeToString(raw)
 	}

@@ -10,7 +10,7 @@ import (
 	"tarry/auth/vault"
 )
 
-// ErrOtherAccount: the slot holds a grant of another account of the person's.
+// ErrOtherAccount says that the slot holds a grant of another account of the person's.
 var ErrOtherAccount = errors.New("oauth: login of another account")
 
 // ParkingStore keeps the tokens of a login that was made with another account than the one before, until its person has said
@@ -81,7 +81,7 @@ func (s *Service) sealParked(f Flow, g Grant, missing []string) ([]byte, error) 
 		}
 		*c.plain, *c.cipher = plain.Reveal(), nil
 	}
-	raw, err := json.Marshal(p)
+	raw, err := json.Marshal(p) //nolint:gosec // sealed in the next line
 	if err != nil {
 		return nil, fmt.Errorf("encode grant: %w", err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -51,8 +52,8 @@ run used it. No row holds a secret. The last line on standard error names the cu
 			if next != "" {
 				a.say("go on with --after %s", next)
 			}
-			if o.follow && cmd.Context().Err() != nil {
-				return nil
+			if o.follow && errors.Is(err, context.Canceled) { // that is how it ends
+				err = nil
 			}
 			return err
 		},

@@ -21,7 +21,7 @@ type Connections interface {
 	Disconnect(ctx context.Context, owner agent.Owner, id string, tell bool) (Outcome, error)
 }
 
-// ErrUnknown: there is no such account, or it is somebody else's.
+// ErrUnknown says that there is no such account, or it is somebody else's.
 var ErrUnknown = errors.New("accounts: unknown account")
 
 // Query selects accounts of one person; an empty App means all apps.
