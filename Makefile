@@ -4,6 +4,7 @@
 # Versions of tools, installed into bin/tools by `make lint`.
 GOLANGCI_LINT_VERSION := v2.15.0
 WORKFLOWCHECK_VERSION := v0.6.0
+GOVULNCHECK_VERSION := v1.9.0
 # What `make lint` cross-builds for.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Points at which `make soak` kills processes, and the tests' time limits.
@@ -21,6 +22,7 @@ INTEROP_TIMEOUT := 15m
 TOOLS := $(CURDIR)/bin/tools
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 WORKFLOWCHECK := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
+GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
 # Everything is compiled the same way, so that each package is compiled once: programs, linters and tests share the
 # cache. Programs run without cgo everywhere; only the race detector needs a C compiler.
 export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
@@ -40,7 +42,7 @@ say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-main test-postgres test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross interop conformance soak bench clean race-possible on-postgres
+	lint-examples lint-workflows cross vuln interop conformance soak bench clean race-possible on-postgres
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -152,6 +154,15 @@ $(WORKFLOWCHECK):
 	@mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS) go install go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION)
 	@mv $(TOOLS)/workflowcheck $@
+
+$(GOVULNCHECK):
+	@$(call say,govulncheck $(GOVULNCHECK_VERSION))
+	@mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+	@mv $(TOOLS)/govulncheck $@
+
+vuln: $(GOVULNCHECK) ## look for known vulnerabilities (needs vuln.go.dev, or GOVULNDB)
+	@.ci/vuln $(GOVULNCHECK) . devserver $(EXAMPLES)
 
 interop: build race-possible ## run the demo's job against an authorization server and an MCP server from npm (needs npm)
 	@.ci/npm interop
