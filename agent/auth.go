@@ -55,15 +55,16 @@ const noWebURL = "not an http(s) URL without user name and password"
 
 func (p *authProblems) oauth2() {
 	flow := "auth_scheme.flows.authorizationCode"
-	if p.Grant == GrantClientCredentials {
+	switch p.Grant {
+	case GrantClientCredentials:
 		flow = "auth_scheme.flows.clientCredentials"
 		if p.AuthorizationURL != "" {
 			p.add(flow+".authorizationUrl", "client credentials ask nobody; remove it")
 		}
-	} else if p.Grant == GrantDeviceCode {
+	case GrantDeviceCode:
 		flow = "auth_scheme.flows.deviceCode"
 		p.endpoint(flow+".deviceAuthorizationUrl", p.DeviceURL)
-	} else {
+	default:
 		p.endpoint(flow+".authorizationUrl", p.AuthorizationURL)
 	}
 	p.endpoint(flow+".tokenUrl", p.TokenURL)

@@ -304,5 +304,5 @@ func TestPrivateKeyAtLogin(t *testing.T) {
 	_, err := w.service.Complete(t.Context(), only(ann), w.callback("r"))
 	require.ErrorIs(t, err, auth.ErrMisconfigured)
 	require.ErrorContains(t, err, "takes nothing that its private key signs")
-	require.NotContains(t, w.logs.String(), key.D.Text(16))
+	require.NotContains(t, w.logs.String(), pkcs8(t, key))
 }

@@ -248,8 +248,14 @@ func (s *Service) pollDevice(ctx context.Context, f Flow) (ended bool, err error
 	}
 	s.cfg.Fault(ctx, FaultExchanged)
 	out, err := s.commit(ctx, access, f, got)
-	if err != nil && out.Outcome.Open() {
-		err = errors.Join(err, s.endDevice(ctx, f, "device: "+reasonOf(err)))
+	if out.Outcome.Open() {
+		// The code is spent. The tokens of another account than the connected one end here too: no browser is bound to this
+		// login that could be asked whether they replace it.
+		reason := "device: " + reasonOf(err)
+		if err == nil || errors.Is(err, ErrOtherAccount) {
+			reason, err = "device: another account", nil
+		}
+		err = errors.Join(err, s.endDevice(ctx, f, reason))
 	}
 	return true, err
 }
