@@ -27,7 +27,7 @@ func sealedTables() []sealedTable {
 	return []sealedTable{
 		{"meta", []string{"value"}, metaRows, column("meta", "name")}, // first: who has a keyset of before finds out at start
 		{"grants", []string{"access", "refresh", "client_secret", "id_token"}, grantRows, column("grants", "id")},
-		{"flows", []string{"verifier", "nonce", "code", "client_secret"}, flowRows, column("flows", "state_hash")},
+		{"flows", []string{"verifier", "nonce", "code", "client_secret", "device"}, flowRows, column("flows", "state_hash")},
 		{"registrations", []string{"secret"}, registrationRows, saveRegistration},
 		{"requests", []string{columnInput, columnAnswer}, requestRows, saveRequest},
 	}
