@@ -132,7 +132,11 @@ func sizeList(sizes []size) string {
 	return strings.Join(out, ",")
 }
 
-// measure makes one session of the first length to learn the shape of a turn and to warm up, and then all that count.
+// warmUp is how many sessions of the first length each side plays before those that count: databases and processes are slower
+// while their files still grow and their statements are compiled.
+const warmUp = 10
+
+// measure makes one session of the first length to learn the shape of a turn, some to warm up, and then all that count.
 func (s *service) measure(ctx context.Context, sizes []size) ([]pooled, error) {
 	temporal, err := client.DialContext(ctx, client.Options{HostPort: s.Addr(stack.Temporal)})
 	if err != nil {
@@ -151,8 +155,11 @@ func (s *service) measure(ctx context.Context, sizes []size) ([]pooled, error) {
 		return nil, err
 	}
 	defer stop()
-	if _, err := r.bare(ctx, sizes[0], shape); err != nil {
-		return nil, err
+	say("warming up: %d sessions of %d turns each", warmUp, sizes[0].turns)
+	for round := range warmUp {
+		if _, _, err := r.both(ctx, sizes[0], shape, round%2 == 1); err != nil {
+			return nil, err
+		}
 	}
 	var out []pooled
 	for _, size := range sizes {
