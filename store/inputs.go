@@ -27,9 +27,9 @@ func (s *Store) AnswerInput(ctx context.Context, id string, access auth.Access, 
 		out = r.Status
 		switch {
 		case r.Status != auth.StatusPending:
-			return nil
+			return auth.ErrClosed
 		case !r.Deadline.IsZero() && micros(r.Deadline) <= c.now:
-			return nil // the run closes it
+			return auth.ErrClosed // the run closes it
 		}
 		r.Need.Answer = answer
 		need, err := encode(r.Need)

@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +26,7 @@ func inputCases() []testCase {
 			id := k.ask(row, "", "r", inputNeed(ann, "c")).Request.ID
 			second := k.handle()
 			var wait sync.WaitGroup
+			var counted atomic.Int64
 			for i := range 16 {
 				h, status := k.s, auth.StatusGranted
 				if i%2 == 1 {
@@ -31,12 +34,16 @@ func inputCases() []testCase {
 				}
 				wait.Go(func() {
 					_, err := h.AnswerInput(k.ctx, id, anyone, []byte(string(status)+fmt.Sprint(i)), status)
-					if err != nil {
+					switch {
+					case err == nil:
+						counted.Add(1)
+					case !errors.Is(err, auth.ErrClosed):
 						k.Error(err)
 					}
 				})
 			}
 			wait.Wait()
+			require.EqualValues(k, 1, counted.Load(), "one hears that it counts")
 			r := k.request(id)
 			require.Contains(k, string(r.Need.Answer), string(r.Status), "status and answer are of one person's click")
 			require.Len(k, k.outgoing(), 1)
@@ -52,7 +59,7 @@ func inputCases() []testCase {
 			require.ErrorIs(k, err, oauth.ErrNotFound)
 			k.finish(row)
 			status, err := k.s.AnswerInput(k.ctx, id, anyone, []byte("x"), auth.StatusGranted)
-			require.NoError(k, err)
+			require.ErrorIs(k, err, auth.ErrClosed)
 			require.Equal(k, auth.StatusCancelled, status)
 
 			late := k.session(ann, "t")
@@ -62,7 +69,7 @@ func inputCases() []testCase {
 			require.NoError(k, err)
 			k.clock.advance(time.Hour)
 			status, err = k.s.AnswerInput(k.ctx, "late", anyone, []byte("x"), auth.StatusGranted)
-			require.NoError(k, err)
+			require.ErrorIs(k, err, auth.ErrClosed)
 			require.Equal(k, auth.StatusPending, status)
 			for _, id := range []string{id, "late"} {
 				require.Empty(k, k.request(id).Need.Answer)

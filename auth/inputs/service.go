@@ -1,7 +1,6 @@
 package inputs
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +33,7 @@ type Store interface {
 	// Request returns a request that access allows.
 	Request(ctx context.Context, id string, access auth.Access) (auth.Request, error)
 	// AnswerInput ends a pending request with the given status, keeps the sealed answer and writes the message that wakes its
-	// run. The status it returns is the row's, which may have ended before.
+	// run. Of a request that ended before, or whose deadline is over, it returns the status, [ErrClosed], and stores nothing.
 	AnswerInput(ctx context.Context, id string, access auth.Access, answer []byte, status auth.Status) (auth.Status, error)
 	// Interim adds an interim result to a long-running call that waits; only where the status that it returns is pending
 	// something was stored.
@@ -135,24 +134,15 @@ func (s *Service) end(ctx context.Context, access auth.Access, r auth.Request, s
 	if err != nil {
 		return r, err
 	}
-	before := r.Status
 	r.Status, err = s.Store.AnswerInput(ctx, r.ID, access, sealed, status)
 	switch {
-	case err != nil:
-		return r, fmt.Errorf("answer: %w", err)
-	case r.Status == auth.StatusPending: // the deadline is over, and the run has not closed it yet
+	case errors.Is(err, ErrClosed) && r.Status == auth.StatusPending: // the deadline is over, and the run has not closed it yet
 		r.Status = auth.StatusExpired
 		return r, ErrClosed
-	case before != auth.StatusPending || r.Status != status:
+	case errors.Is(err, ErrClosed):
 		return r, ErrClosed
-	}
-	// Two who say yes at once find the same status; what the row keeps is what one of them said.
-	stored, err := s.Store.Request(ctx, r.ID, access)
-	if err != nil {
+	case err != nil:
 		return r, fmt.Errorf("answer: %w", err)
-	}
-	if !bytes.Equal(stored.Need.Answer, sealed) {
-		return r, ErrClosed
 	}
 	if s.Wake != nil {
 		s.Wake()

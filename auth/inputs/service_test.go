@@ -36,7 +36,40 @@ type overtaken struct {
 
 func (o *overtaken) AnswerInput(context.Context, string, auth.Access, []byte, auth.Status) (auth.Status, error) {
 	o.r = o.other
-	return o.r.Status, nil
+	return o.r.Status, auth.ErrClosed
+}
+
+// rotating is a store in which a rotation of keys seals the answer anew before anybody looks at it.
+type rotating struct {
+	kept
+	vault *vault.Vault
+}
+
+func (o *rotating) AnswerInput(ctx context.Context, id string, access auth.Access, answer []byte, status auth.Status) (auth.Status, error) {
+	_, ad := inputs.Sealed(o.r)
+	plain, err := o.vault.Open(answer, ad)
+	if err != nil {
+		return "", err
+	}
+	if answer, err = o.vault.Seal(plain, ad); err != nil {
+		return "", err
+	}
+	return o.kept.AnswerInput(ctx, id, access, answer, status)
+}
+
+// An answer counts though it was sealed anew since.
+func TestAnswerThatARotationSealsAnew(t *testing.T) {
+	t.Parallel()
+	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: filepath.Join(t.TempDir(), "keyset"), Checks: fresh{}})
+	require.NoError(t, err)
+	owner := agent.Owner{App: "app", User: "ann"}
+	r := auth.Request{ID: "c", Owner: owner, Status: auth.StatusPending, Need: auth.Need{Type: auth.TypeResult, Slot: auth.ResultSlot(owner, "c")}}
+	woken := false
+	s := &inputs.Service{Store: &rotating{kept{r}, v}, Vault: v, Log: slog.New(slog.DiscardHandler), Wake: func() { woken = true }}
+	got, err := s.Complete(t.Context(), nil, "c", map[string]any{"said": "first"})
+	require.NoError(t, err)
+	require.Equal(t, auth.StatusGranted, got.Status)
+	require.True(t, woken)
 }
 
 // Of two who answer at the same time, by two servers, one hears that the answer counts.
