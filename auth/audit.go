@@ -37,5 +37,5 @@ type AuditPage struct {
 	More bool
 }
 
-// ErrCursor: a cursor was not one that a page had.
+// ErrCursor says that a cursor was not one that a page had.
 var ErrCursor = errors.New("auth: unknown cursor")

@@ -29,10 +29,10 @@ func accountWorld(t *testing.T, steps string) *world {
 	return w
 }
 
-func (w *world) accounts(user string) []accounts.Account {
+func (w *world) accounts() []accounts.Account {
 	w.t.Helper()
 	var page accounts.Page
-	require.Equal(w.t, http.StatusOK, w.api.call("GET", "/apps/assistant/users/"+user+"/accounts", nil, &page))
+	require.Equal(w.t, http.StatusOK, w.api.call("GET", "/apps/assistant/users/user/accounts", nil, &page))
 	return page.Accounts
 }
 
@@ -51,13 +51,13 @@ func TestAccounts(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	w := accountWorld(t, call("whoami")+text("one")+call("whoami")+text("two")+call("whoami")+text("three"))
-	require.Empty(t, w.accounts("user"))
+	require.Empty(t, w.accounts())
 	first := w.api.start("assistant", "Go.")
 	_, page := w.connectAs(w.waiting(first), "alice")
 	require.Equal(t, "Connected", page.Title)
 	require.Equal(t, "done", w.finished(first).InvocationStatus)
-	require.Len(t, w.accounts("user"), 1)
-	alice := w.accounts("user")[0]
+	require.Len(t, w.accounts(), 1)
+	alice := w.accounts()[0]
 	require.Equal(t, demo.Email("alice"), alice.Account)
 	require.NotZero(t, alice.LastUsed)
 
@@ -71,7 +71,7 @@ func TestAccounts(t *testing.T) {
 	require.Contains(t, page.Body, demo.Email("alice"))
 	require.Contains(t, page.Body, demo.Email("bob"))
 	b, asked := w.connectAs(link, "bob")
-	require.Equal(t, demo.Email("alice"), w.accounts("user")[0].Account)
+	require.Equal(t, demo.Email("alice"), w.accounts()[0].Account)
 
 	// Another browser, that has a form token of its own, decides nothing about this login.
 	thief, theirs := w.connectAs(link, "bob")
@@ -81,14 +81,14 @@ func TestAccounts(t *testing.T) {
 	stolen, err := thief.Submit(ctx, theirs, &form, nil, form.Buttons[0])
 	require.NoError(t, err)
 	require.Equal(t, http.StatusForbidden, stolen.Status)
-	require.Equal(t, demo.Email("alice"), w.accounts("user")[0].Account)
+	require.Equal(t, demo.Email("alice"), w.accounts()[0].Account)
 	require.Equal(t, "waiting_credential", second.status().State)
 
 	_, asked = w.reload(b, asked)
 	kept, err := b.Press(ctx, asked, "keep")
 	require.NoError(t, err)
 	require.Equal(t, "Nothing was replaced", kept.Title)
-	require.Equal(t, demo.Email("alice"), w.accounts("user")[0].Account)
+	require.Equal(t, demo.Email("alice"), w.accounts()[0].Account)
 	require.Equal(t, "waiting_credential", second.status().State)
 	require.NotZero(t, w.provider.Counts().Revocations)
 
@@ -97,8 +97,8 @@ func TestAccounts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Connected", done.Title)
 	require.Equal(t, "done", w.finished(second).InvocationStatus)
-	require.Len(t, w.accounts("user"), 1)
-	require.Equal(t, demo.Email("bob"), w.accounts("user")[0].Account)
+	require.Len(t, w.accounts(), 1)
+	require.Equal(t, demo.Email("bob"), w.accounts()[0].Account)
 
 	// On the page, and gone.
 	b = demo.NewBrowser()
@@ -111,7 +111,7 @@ func TestAccounts(t *testing.T) {
 	require.Contains(t, gone.Body, "taken the access back")
 	require.Contains(t, gone.Body, "Nothing is connected")
 	require.Greater(t, w.provider.Counts().Revocations, before)
-	require.Empty(t, w.accounts("user"))
+	require.Empty(t, w.accounts())
 	third := w.api.start("assistant", "And again.")
 	_, page = w.connectAs(w.waiting(third), "bob")
 	require.Equal(t, "Connected", page.Title)

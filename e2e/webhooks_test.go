@@ -28,7 +28,7 @@ type hooks struct {
 	bodies []byte
 }
 
-const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" //nolint:gosec // the test's own
+const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()

@@ -91,8 +91,10 @@ func (w *sealedWorld) fill(o agent.Owner) {
 	require.NoError(w, w.s.BeginFlow(w.ctx, f, 100))
 	_, err = w.s.StartExchange(w.ctx, f.StateHash, []byte("sealed code"), "code-hash", time.Hour)
 	require.NoError(w, err)
-	_, err = w.s.Register(w.ctx, oauth.Registration{Issuer: "https://id.example", RedirectURI: "https://tarry.example/cb/" + o.User, ClientID: "client",
-		Secret: []byte("sealed client"), TokenEndpoint: "https://id.example/token"})
+	_, err = w.s.Register(w.ctx, oauth.Registration{
+		Issuer: "https://id.example", RedirectURI: "https://tarry.example/cb/" + o.User, ClientID: "client",
+		Secret: []byte("sealed client"), TokenEndpoint: "https://id.example/token",
+	})
 	require.NoError(w, err)
 	w.ask(row, "", "input-"+o.User, inputNeed(o, "c"))
 	_, err = w.s.AnswerInput(w.ctx, "input-"+o.User, anyone, []byte("sealed answer"), auth.StatusGranted)
@@ -412,7 +414,7 @@ func TestRotationWaitsForEveryProcess(t *testing.T) {
 		copied := filepath.Join(w.TempDir(), "copy.json")
 		body, err := os.ReadFile(w.keyset)
 		require.NoError(w, err)
-		require.NoError(w, os.WriteFile(copied, body, 0o600))
+		require.NoError(w, os.WriteFile(copied, body, 0o600)) //nolint:gosec // G703: in the test's own folder
 		behind, err := vault.Open(w.ctx, vault.Config{KeysetFile: copied, Checks: w.s})
 		require.NoError(w, err)
 		require.NoError(w, w.s.Announce(w.ctx, behind.Holder("b", "server on b")))
@@ -430,7 +432,7 @@ func TestRotationWaitsForEveryProcess(t *testing.T) {
 		hand := func() {
 			body, err := os.ReadFile(w.keyset)
 			require.NoError(w, err)
-			require.NoError(w, os.WriteFile(copied, body, 0o600))
+			require.NoError(w, os.WriteFile(copied, body, 0o600)) //nolint:gosec // G703: in the test's own folder
 			require.NoError(w, behind.Look(w.ctx))
 			require.NoError(w, w.s.Announce(w.ctx, behind.Holder("b", "server on b")))
 		}
@@ -456,7 +458,7 @@ func TestRotationWaitsForEveryProcess(t *testing.T) {
 		require.Equal(w, []uint32{status.Keys[0].ID}, removed)
 
 		// A copy from before is refused at start, and nothing can be rotated with it.
-		require.NoError(w, os.WriteFile(copied, body, 0o600))
+		require.NoError(w, os.WriteFile(copied, body, 0o600)) //nolint:gosec // G703: in the test's own folder
 		_, err = vault.Open(w.ctx, vault.Config{KeysetFile: copied, Checks: w.s})
 		require.ErrorIs(w, err, vault.ErrWrongKeyset)
 		require.ErrorContains(w, err, "copy from before its keys were rotated")

@@ -19,15 +19,18 @@ func deviceWant(p *demo.Provider) auth.Want {
 	return want
 }
 
+// theRequest is the one that each test answers.
+const theRequest = "r"
+
 // coded asks for a login on another device and returns the code of its page.
-func (w *world) coded(p *demo.Provider, id string) *oauth.DeviceCode {
+func (w *world) coded(p *demo.Provider) *oauth.DeviceCode {
 	w.t.Helper()
-	w.ask(id, w.needOf(deviceWant(p)))
-	s, err := w.service.Begin(w.t.Context(), only(ann), id, "")
+	w.ask(theRequest, w.needOf(deviceWant(p)))
+	s, err := w.service.Begin(w.t.Context(), only(ann), theRequest, "")
 	require.NoError(w.t, err)
 	require.True(w.t, s.Device)
 	require.Empty(w.t, s.RedirectURL)
-	page, err := w.service.Page(w.t.Context(), only(ann), id)
+	page, err := w.service.Page(w.t.Context(), only(ann), theRequest)
 	require.NoError(w.t, err)
 	require.True(w.t, page.ByDevice)
 	require.NotNil(w.t, page.Device)
@@ -40,9 +43,9 @@ func (w *world) later(p *demo.Provider, d time.Duration) {
 	p.Advance(d)
 }
 
-func (w *world) status(id string) auth.Status {
+func (w *world) status() auth.Status {
 	w.t.Helper()
-	r, err := w.store.Request(w.t.Context(), id, only(ann))
+	r, err := w.store.Request(w.t.Context(), theRequest, only(ann))
 	require.NoError(w.t, err)
 	return r.Status
 }
@@ -57,7 +60,7 @@ func (w *world) poll(s *oauth.Service) int {
 func TestDeviceCode(t *testing.T) {
 	t.Parallel()
 	w, p := signedIn(t)
-	code := w.coded(p, "r")
+	code := w.coded(p)
 	require.Contains(t, code.Complete.Reveal(), code.UserCode.Reveal())
 	asked := func() int { return p.Counts().Token["urn:ietf:params:oauth:grant-type:device_code"] }
 
@@ -66,7 +69,7 @@ func TestDeviceCode(t *testing.T) {
 	w.later(p, time.Second)
 	require.Zero(t, w.poll(w.service))
 	require.Equal(t, 1, asked())
-	require.Equal(t, auth.StatusPending, w.status("r"), "nobody has answered")
+	require.Equal(t, auth.StatusPending, w.status(), "nobody has answered")
 
 	again, err := w.service.Begin(t.Context(), only(ann), "r", "")
 	require.NoError(t, err)
@@ -76,7 +79,7 @@ func TestDeviceCode(t *testing.T) {
 	require.True(t, p.DecideDevice(code.UserCode.Reveal(), "alice", true))
 	w.later(p, time.Second)
 	require.Equal(t, 1, w.poll(w.service))
-	require.Equal(t, auth.StatusGranted, w.status("r"))
+	require.Equal(t, auth.StatusGranted, w.status())
 	require.NotZero(t, w.wakes())
 	g := w.store.allGrants()[0]
 	require.Equal(t, oauth.Account{Subject: demo.Subject("alice"), Label: demo.Email("alice")}, g.Account)
@@ -94,7 +97,7 @@ func TestDeviceCode(t *testing.T) {
 func TestDeviceCodeOnlyForTheAskedPerson(t *testing.T) {
 	t.Parallel()
 	w, p := signedIn(t)
-	w.coded(p, "r")
+	w.coded(p)
 	_, err := w.service.Page(t.Context(), only(agent.Owner{App: "app", User: "eve"}), "r")
 	require.ErrorIs(t, err, oauth.ErrNotFound)
 	_, err = w.service.Begin(t.Context(), only(agent.Owner{App: "app", User: "eve"}), "r", "")
@@ -106,7 +109,7 @@ func TestDevicePolledByTwoServers(t *testing.T) {
 	t.Parallel()
 	w, p := signedIn(t)
 	p.SetFaults(func(f *demo.Faults) { f.DeviceInterval = 4 * time.Second })
-	code := w.coded(p, "r")
+	code := w.coded(p)
 	second := w.another()
 	for range 8 {
 		w.later(p, time.Second)
@@ -129,7 +132,7 @@ func TestDevicePolledByTwoServers(t *testing.T) {
 	require.Zero(t, w.poll(second))
 	w.later(p, time.Second)
 	w.poll(second)
-	require.Equal(t, auth.StatusGranted, w.status("r"))
+	require.Equal(t, auth.StatusGranted, w.status())
 }
 
 func TestDeviceCodeThatIsNotGiven(t *testing.T) {
@@ -157,10 +160,10 @@ func TestDeviceCodeThatIsNotGiven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, p := signedIn(t)
-			tc.act(w, p, w.coded(p, "r"))
+			tc.act(w, p, w.coded(p))
 			w.later(p, time.Second)
 			w.poll(w.service)
-			require.Equal(t, tc.want, w.status("r"))
+			require.Equal(t, tc.want, w.status())
 			require.Empty(t, w.store.allGrants())
 			flows, err := w.store.Flows(t.Context(), "r", 1)
 			require.NoError(t, err)

@@ -42,7 +42,7 @@ func (s *Service) identify(ctx context.Context, p auth.Provider, clientID string
 	case p.JWKSURI == "":
 		return identity{}, checkNonce(raw, nonce)
 	}
-	keys := s.keys.of(p.JWKSURI, s.cfg.HTTP)
+	keys := s.keys.of(p.JWKSURI, s.cfg.HTTP) //nolint:contextcheck // the keys outlive this login
 	verifier := oidc.NewVerifier(p.Issuer, keys, &oidc.Config{ClientID: clientID, SupportedSigningAlgs: idTokenAlgs(p.IDTokenAlgs), Now: s.cfg.Now})
 	var token *oidc.IDToken
 	for attempt := 1; ; attempt++ {

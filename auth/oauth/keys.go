@@ -51,11 +51,7 @@ type watch struct {
 }
 
 func (w *watch) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := w.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	resp, err := next.RoundTrip(r)
+	resp, err := w.next.RoundTrip(r)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		w.failed.Add(1)
 	}

@@ -102,7 +102,7 @@ type Service struct {
 func New(cfg Config) (*Service, error) {
 	var missing []error
 	for name, absent := range map[string]bool{
-		"Store": cfg.Store == nil, "Vault": cfg.Vault == nil, "HTTP": cfg.HTTP == nil, "Discover": cfg.Discover == nil,
+		"Store": cfg.Store == nil, "Vault": cfg.Vault == nil, "HTTP with a transport": cfg.HTTP == nil || cfg.HTTP.Transport == nil, "Discover": cfg.Discover == nil,
 		"Secrets": cfg.Secrets == nil, "PublicURL": cfg.PublicURL == nil, "Log": cfg.Log == nil,
 	} {
 		if absent {

@@ -102,12 +102,8 @@ type bounded struct {
 }
 
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := b.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
 	var resp *http.Response
-	resp, b.err = next.RoundTrip(r.WithContext(b.ctx))
+	resp, b.err = b.next.RoundTrip(r.WithContext(b.ctx))
 	return resp, b.err
 }
 

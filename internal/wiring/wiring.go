@@ -148,7 +148,7 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 		return nil, fmt.Errorf("set up logins: %w", err)
 	}
 	return &Parts{
-		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key, FormKey: forms, stop: watch(c, v, s),
+		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key, FormKey: forms, stop: watch(c, v, s), //nolint:contextcheck // it goes on until Close
 		Keys:   &keys.Service{Store: s, Vault: v, Secrets: Secrets(c.SecretsDir, c.LookupEnv), Wake: c.Wake, Log: c.Log},
 		Inputs: &inputs.Service{Store: s, Vault: v, Wake: c.Wake, Log: c.Log},
 	}, nil
