@@ -35,7 +35,7 @@ func newPeople(t *testing.T, o options, services string) *people {
 	require.NoError(t, identity.Start(""))
 	t.Cleanup(func() { require.NoError(t, identity.Close()) })
 	o.env = append(o.env,
-		"TARRY_SIGNIN=oidc,jwt", "TARRY_OIDC_ISSUER="+identity.Issuer(), "TARRY_OIDC_CLIENT_ID=tarry", "TARRY_OIDC_CLIENT_SECRET="+signInSecret,
+		"TARRY_SIGNIN=oidc,jwt", "TARRY_OIDC_ISSUER="+identity.Issuer(), "TARRY_OIDC_CLIENT_ID=tarry", "TARRY_OIDC_CLIENT_SECRET="+signInSecret, "TARRY_OIDC_ALLOW=*",
 		"TARRY_JWT_ISSUERS="+identity.Issuer(), "TARRY_JWT_AUDIENCE="+apiAudience)
 	if services != "" {
 		file := filepath.Join(t.TempDir(), "services.yaml")

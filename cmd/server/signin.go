@@ -29,10 +29,12 @@ func signInVariables() map[string]string {
 		"TARRY_OIDC_CLIENT_SECRET":      "oidc: its secret; unset for a public client",
 		"TARRY_OIDC_CLIENT_SECRET_FILE": "oidc: file that holds the secret",
 		"TARRY_OIDC_SCOPES":             "oidc: scopes to ask for (default openid,profile,email)",
+		"TARRY_OIDC_ALLOW":              "oidc: who of the provider's people may sign in: @example.com, ann@example.com, claim=value, separated by commas, or * for all",
 		"TARRY_SESSION_IDLE":            "oidc: a session ends when it is not used for so long (default 8h)",
 		"TARRY_SESSION_LIFETIME":        "oidc: every session ends after so long (default 24h)",
 		"TARRY_JWT_ISSUERS":             "jwt: issuers whose access tokens are taken, separated by commas",
 		"TARRY_JWT_AUDIENCE":            "jwt: audiences of which a token must have one, separated by commas",
+		"TARRY_JWT_ALLOW":               "jwt: whose tokens are taken, as in TARRY_OIDC_ALLOW; services need no rule (default *)",
 		"TARRY_SERVICES":                "jwt: YAML file of applications that act for users of their own",
 		"TARRY_PROXY_HEADER":            "proxy: header with the person's name (default X-Forwarded-User)",
 		"TARRY_PROXY_ISSUER":            "proxy: name of the proxy's directory of people, part of every user id (default proxy)",
@@ -99,7 +101,7 @@ func (s *settings) oidc() *signin.OIDC {
 	o := &signin.OIDC{
 		Issuer: s.issuer("TARRY_OIDC_ISSUER", s.Get("TARRY_OIDC_ISSUER", "")), ClientID: s.Get("TARRY_OIDC_CLIENT_ID", ""),
 		ClientSecret: s.secret("TARRY_OIDC_CLIENT_SECRET"), Scopes: split(s.Get("TARRY_OIDC_SCOPES", "openid,profile,email")),
-		Idle: s.duration("TARRY_SESSION_IDLE", "8h"), Lifetime: s.duration("TARRY_SESSION_LIFETIME", "24h"),
+		Allow: s.allow("TARRY_OIDC_ALLOW"), Idle: s.duration("TARRY_SESSION_IDLE", "8h"), Lifetime: s.duration("TARRY_SESSION_LIFETIME", "24h"),
 	}
 	if o.ClientID == "" {
 		s.bad("TARRY_OIDC_CLIENT_ID", "is missing; register this server at the provider, with the redirect URI TARRY_PUBLIC_URL%s", signin.CallbackPath)
@@ -107,14 +109,28 @@ func (s *settings) oidc() *signin.OIDC {
 	if !slices.Contains(o.Scopes, "openid") {
 		s.bad("TARRY_OIDC_SCOPES", "%q lacks openid, without which the provider does not say who signs in", strings.Join(o.Scopes, ","))
 	}
+	if len(o.Allow) == 0 && s.Get("TARRY_OIDC_ALLOW", "") == "" {
+		s.bad("TARRY_OIDC_ALLOW", "is missing; say who may sign in, such as @example.com for checked addresses of a domain or groups=tarry for a claim; * lets in everybody who has an account at %s, which with a public provider is anybody", o.Issuer)
+	}
+	if o.Allow.NeedsEmail() && !slices.Contains(o.Scopes, "email") {
+		s.bad("TARRY_OIDC_SCOPES", "%q lacks email, which TARRY_OIDC_ALLOW goes by", strings.Join(o.Scopes, ","))
+	}
 	return o
+}
+
+func (s *settings) allow(name string) signin.Allow {
+	rules, err := signin.ParseAllow(split(s.Get(name, "")))
+	if err != nil {
+		s.bad(name, "%w", err)
+	}
+	return rules
 }
 
 func (s *settings) jwt() *signin.JWT {
 	if !slices.Contains(s.modes, signin.ModeJWT) {
 		return nil
 	}
-	j := &signin.JWT{Audiences: split(s.Get("TARRY_JWT_AUDIENCE", ""))}
+	j := &signin.JWT{Audiences: split(s.Get("TARRY_JWT_AUDIENCE", "")), Allow: s.allow("TARRY_JWT_ALLOW")}
 	for _, name := range split(s.Get("TARRY_JWT_ISSUERS", "")) {
 		j.Issuers = append(j.Issuers, s.issuer("TARRY_JWT_ISSUERS", name))
 	}

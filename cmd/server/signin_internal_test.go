@@ -32,7 +32,7 @@ func TestSignInSettings(t *testing.T) {
 		return path
 	}
 	oidc := func(pairs ...string) map[string]string {
-		out := map[string]string{"TARRY_SIGNIN": "oidc", "TARRY_OIDC_ISSUER": "https://login.example", "TARRY_OIDC_CLIENT_ID": "tarry", "TARRY_OIDC_CLIENT_SECRET": "s3cret"}
+		out := map[string]string{"TARRY_SIGNIN": "oidc", "TARRY_OIDC_ISSUER": "https://login.example", "TARRY_OIDC_CLIENT_ID": "tarry", "TARRY_OIDC_CLIENT_SECRET": "s3cret", "TARRY_OIDC_ALLOW": "*"}
 		for i := 1; i < len(pairs); i += 2 {
 			out[pairs[i-1]] = pairs[i]
 		}
@@ -53,6 +53,11 @@ func TestSignInSettings(t *testing.T) {
 		"oidc":                      {open, public, oidc(), nil},
 		"oidc, http":                {open, "http://tarry.example", oidc(), []string{"TARRY_PUBLIC_URL", "https"}},
 		"oidc, nothing else":        {open, public, map[string]string{"TARRY_SIGNIN": "oidc"}, []string{"TARRY_OIDC_ISSUER: is missing", "TARRY_OIDC_CLIENT_ID: is missing", "/signin/callback"}},
+		"oidc, nobody allowed":      {open, public, oidc("TARRY_OIDC_ALLOW", "", "TARRY_OIDC_ISSUER", "https://accounts.google.com"), []string{"TARRY_OIDC_ALLOW: is missing", "anybody", "@example.com"}},
+		"oidc, no rule":             {open, public, oidc("TARRY_OIDC_ALLOW", "@example.com,example.org"), []string{`TARRY_OIDC_ALLOW: "example.org" is no rule`}},
+		"oidc, unchecked addresses": {open, public, oidc("TARRY_OIDC_ALLOW", "email=ann@example.com"), []string{"TARRY_OIDC_ALLOW", "nobody has checked"}},
+		"oidc, a name as a rule":    {open, public, oidc("TARRY_OIDC_ALLOW", "preferred_username=ann"), []string{"TARRY_OIDC_ALLOW", "choose for themselves"}},
+		"oidc, addresses unasked":   {open, public, oidc("TARRY_OIDC_ALLOW", "@example.com", "TARRY_OIDC_SCOPES", "openid"), []string{"TARRY_OIDC_SCOPES", "lacks email"}},
 		"oidc, plain issuer":        {open, public, oidc("TARRY_OIDC_ISSUER", "http://login.example"), []string{"TARRY_OIDC_ISSUER", "https"}},
 		"oidc, no openid":           {open, public, oidc("TARRY_OIDC_SCOPES", "email"), []string{"TARRY_OIDC_SCOPES", "openid"}},
 		"oidc, no duration":         {open, public, oidc("TARRY_SESSION_IDLE", "8"), []string{"TARRY_SESSION_IDLE", `"8"`, "8h"}},

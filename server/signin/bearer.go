@@ -29,6 +29,9 @@ type JWT struct {
 	Issuers []string
 	// Audiences are what a token may be for; it must name one. An audience must be no client id, or ID tokens would do.
 	Audiences []string
+	// Allow says whose tokens are taken, by their claims; services are known by name and need no rule. nil: everybody's, since an
+	// issuer gives out tokens for these audiences to those alone who may call.
+	Allow Allow
 	// HTTP fetches metadata and keys.
 	HTTP *http.Client
 	// Now is for tests; nil is the clock.
@@ -45,6 +48,8 @@ type claims struct {
 	auth.Person
 
 	clientID string
+	// allowed says that the token is one of a person who may come in.
+	allowed bool
 }
 
 var errToken = errors.New("token is not valid")
@@ -94,12 +99,13 @@ func (b *bearer) verify(ctx context.Context, token string) (claims, error) {
 		Name     string `json:"name"`
 		Username string `json:"preferred_username"`
 	}
-	if err := verified.Claims(&more); err != nil || verified.Subject == "" || len(verified.Subject) > maxName {
+	all := map[string]any{}
+	if err := errors.Join(verified.Claims(&more), verified.Claims(&all)); err != nil || verified.Subject == "" || len(verified.Subject) > maxName {
 		return claims{}, fmt.Errorf("%w: claims do not fit", errToken)
 	}
 	return claims{
 		Person:   auth.Person{Issuer: name, Subject: verified.Subject, Name: firstOf(more.Name, more.Username, verified.Subject)},
-		clientID: more.ClientID,
+		clientID: more.ClientID, allowed: b.Allow == nil || b.Allow.permits(all),
 	}, nil
 }
 

@@ -61,6 +61,9 @@ func (p *people) callback(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errUnavailable):
 		p.fail(w, r, http.StatusServiceUnavailable, "The sign-in provider cannot be reached. Begin again in a minute.", err)
 		return
+	case errors.Is(err, errNotAllowed):
+		p.fail(w, r, http.StatusForbidden, "Your account may not use this server. Ask its operator, or sign out at the sign-in provider and use another account.", err)
+		return
 	case err != nil:
 		p.fail(w, r, http.StatusForbidden, "The sign-in provider did not confirm who you are. Begin again.", err)
 		return
@@ -160,12 +163,13 @@ func (p *people) person(r *http.Request, a attempt, answer authorizationAnswer) 
 	return p.verified(ctx, found, raw, a.Nonce)
 }
 
-// verified checks an ID token (OpenID Connect Core section 3.1.3.7).
+// verified checks an ID token (OpenID Connect Core section 3.1.3.7). Beside errNotAllowed it returns who is not allowed.
 func (p *people) verified(ctx context.Context, found *metadata, raw, nonce string) (auth.Person, error) {
 	token, err := found.Verifier(&oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: Algorithms(), Now: p.Now}).Verify(ctx, raw)
 	if err != nil {
 		return auth.Person{}, fmt.Errorf("%w: ID token: %s", errProvider, brief(err))
 	}
+	all := map[string]any{}
 	var more struct {
 		Azp      string `json:"azp"`
 		Name     string `json:"name"`
@@ -177,12 +181,16 @@ func (p *people) verified(ctx context.Context, found *metadata, raw, nonce strin
 		return auth.Person{}, fmt.Errorf("%w: nonce", errProvider)
 	case token.Subject == "" || len(token.Subject) > maxName:
 		return auth.Person{}, fmt.Errorf("%w: sub", errProvider)
-	case token.Claims(&more) != nil:
+	case token.Claims(&more) != nil || token.Claims(&all) != nil:
 		return auth.Person{}, fmt.Errorf("%w: claims", errProvider)
 	case more.Azp != "" && more.Azp != p.ClientID:
 		return auth.Person{}, fmt.Errorf("%w: azp", errProvider)
 	}
-	return auth.Person{Issuer: p.Issuer, Subject: token.Subject, Name: firstOf(more.Name, more.Username, more.Email, token.Subject)}, nil
+	who := auth.Person{Issuer: p.Issuer, Subject: token.Subject, Name: firstOf(more.Name, more.Username, more.Email, token.Subject)}
+	if !p.Allow.permits(all) {
+		return who, errNotAllowed
+	}
+	return who, nil
 }
 
 // exchangeError keeps what a token endpoint says, which may repeat what it was sent, out of errors.

@@ -147,6 +147,9 @@ func (g *Gate) client(r *http.Request, token string) (Principal, *refusal) {
 			return s.principal(c), nil
 		}
 	}
+	if !c.allowed {
+		return Principal{}, &refusal{http.StatusForbidden, errNotAllowed.Error(), "whom this token is about may not use this server; ask its operator"}
+	}
 	return ofPerson(c.Person, ModeJWT), nil
 }
 

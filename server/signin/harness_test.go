@@ -111,7 +111,7 @@ func (w *world) serve(change func(*signin.Config)) string {
 		PublicURL: public, Log: log,
 		OIDC: &signin.OIDC{
 			Issuer: w.provider.Issuer(), ClientID: clientID, ClientSecret: auth.NewSecret(clientSecret), Scopes: []string{"openid", "profile"},
-			Idle: time.Hour, Lifetime: 4 * time.Hour, Key: key, Sessions: w.store, Sealer: sealer{v}, HTTP: client.HTTP(), Now: w.now,
+			Allow: everybody(w.t), Idle: time.Hour, Lifetime: 4 * time.Hour, Key: key, Sessions: w.store, Sealer: sealer{v}, HTTP: client.HTTP(), Now: w.now,
 		},
 		JWT: &signin.JWT{Issuers: []string{w.provider.Issuer()}, Audiences: []string{audience}, HTTP: client.HTTP(), Now: w.now},
 	}
@@ -202,5 +202,17 @@ func cidr(texts ...string) (out []netip.Prefix) {
 	for _, text := range texts {
 		out = append(out, netip.MustParsePrefix(text))
 	}
+	return out
+}
+
+func everybody(t *testing.T) signin.Allow {
+	t.Helper()
+	return allow(t, "*")
+}
+
+func allow(t *testing.T, rules ...string) signin.Allow {
+	t.Helper()
+	out, err := signin.ParseAllow(rules)
+	require.NoError(t, err)
 	return out
 }

@@ -53,6 +53,8 @@ type OIDC struct {
 	ClientSecret auth.Secret
 	// Scopes are asked for; openid must be among them.
 	Scopes []string
+	// Allow says who of the issuer's people may come in, by the claims of their ID tokens at sign-in. Required.
+	Allow Allow
 	// Idle ends a session that is not used for so long, Lifetime any session.
 	Idle, Lifetime time.Duration
 	// Key signs form tokens, at least [web.MinKey] bytes; servers behind one name share it.
@@ -80,7 +82,7 @@ type people struct {
 }
 
 func newPeople(c OIDC, public *url.URL, log *slog.Logger) (*people, error) {
-	if c.Sessions == nil || c.Sealer == nil || c.HTTP == nil || c.Idle <= 0 || c.Lifetime <= 0 {
+	if c.Sessions == nil || c.Sealer == nil || c.HTTP == nil || c.Idle <= 0 || c.Lifetime <= 0 || len(c.Allow) == 0 {
 		return nil, errors.New("a required field of OIDC is missing")
 	}
 	cookies := web.Cookies{Secure: public.Scheme == "https"}
