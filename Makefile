@@ -7,16 +7,19 @@ WORKFLOWCHECK_VERSION := v0.6.0
 GOVULNCHECK_VERSION := v1.9.0
 # What `make lint` cross-builds for.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
-# Points at which `make soak` kills processes, and the tests' time limits.
-SOAK_POINTS := 50
-# How many logins it lets land around the wait.
+# How many kills `make soak` spreads over many runs on PostgreSQL, and which (a seed makes the same ones), how many jobs it kills one by one,
+# and how many logins it lets land around the wait.
+SOAK_POINTS := 500
+SOAK_SEED := 1
+SOAK_JOBS := 50
 SOAK_LOGINS := 1000
 # What `make bench` runs: flags of bin/bench (go run ./bench -h lists them), and how often it asks under bogus callbacks.
 BENCH_FLAGS :=
 CALLBACKS := yes
 BENCH_CALLBACKS := 10x
 TEST_TIMEOUT := 25m
-SOAK_TIMEOUT := 60m
+# A minute for 30 kills, and an hour for the rest; 60 kills a minute is what two cores do.
+SOAK_TIMEOUT := $(shell echo $$((60 + $(SOAK_POINTS) / 30)))m
 INTEROP_TIMEOUT := 15m
 
 TOOLS := $(CURDIR)/bin/tools
@@ -42,7 +45,7 @@ say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-main test-postgres test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross vuln interop conformance soak bench clean race-possible on-postgres
+	lint-examples lint-workflows cross vuln interop conformance soak bench clean race-possible on-postgres soak-kills
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -175,9 +178,16 @@ conformance: build ## run the MCP conformance suite against the running service,
 	@$(call say,conformance: the suite of 2025-11-25 and of 2026-07-28)
 	@bin/conformance
 
-soak: build race-possible ## kill processes at SOAK_POINTS random points and let every run finish
-	@$(call say,killing at $(SOAK_POINTS) points)
-	@TARRY_SOAK=$(SOAK_POINTS) TARRY_LOGINS=$(SOAK_LOGINS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run 'Soak|SeededKills|LoginsAroundTheWait|ThousandLogins' ./e2e
+soak: build race-possible ## kill processes and PostgreSQL SOAK_POINTS times under many runs, then check everything (SOAK_SEED=… repeats)
+	@.ci/postgres $(MAKE) --no-print-directory soak-kills
+	@$(call say,killing $(SOAK_JOBS) jobs one by one)
+	@TARRY_SOAK=$(SOAK_JOBS) TARRY_SEED=$(SOAK_SEED) TARRY_LOGINS=$(SOAK_LOGINS) CGO_ENABLED=$(CGO) go test $(RACE) -count=1 -v -timeout $(SOAK_TIMEOUT) -run 'SeededKills|LoginsAroundTheWait|ThousandLogins' ./e2e
+
+# Without the race detector, which the jobs have: it makes the processes start slowly.
+soak-kills:
+	@if [ -z "$$TARRY_TEST_DATABASE_URL" ]; then echo "the soak needs PostgreSQL: install it, or set TARRY_TEST_DATABASE_URL" >&2; exit 1; fi
+	@$(call say,$(SOAK_POINTS) kills with seed $(SOAK_SEED))
+	@TARRY_SOAK_KILLS=$(SOAK_POINTS) TARRY_SEED=$(SOAK_SEED) go test -count=1 -v -timeout $(SOAK_TIMEOUT) -run '^TestSoakOnPostgres$$' ./e2e
 
 bench: build ## measure the loop beside a bare Temporal workflow, and callbacks under load (CALLBACKS=no leaves those out)
 	@go build -o bin/bench ./bench

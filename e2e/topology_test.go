@@ -177,6 +177,8 @@ type balancer struct {
 	servers []string
 	route   atomic.Pointer[func(path string) int]
 	seen    [2]atomic.Int64
+	// hidden says that it names nobody as whom it asks, as what forwards connections does.
+	hidden atomic.Bool
 }
 
 func newBalancer(t *testing.T) *balancer {
@@ -188,10 +190,18 @@ func newBalancer(t *testing.T) *balancer {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "chosen", r.In.Host
-			r.SetXForwarded()
+			if !b.hidden.Load() {
+				r.SetXForwarded()
+			}
 		},
 		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: b.dial},
 		FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if !b.hidden.Load() {
+				t.Logf("%s %s: %v", r.Method, r.URL.Path, err)
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		},
 	}
 	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), pathKey{}, r.URL.Path)))
