@@ -18,6 +18,7 @@ import (
 	"tarry/auth/oauth"
 	"tarry/auth/vault"
 	"tarry/internal/wiring"
+	"tarry/store"
 )
 
 type httpClient = *http.Client
@@ -60,6 +61,9 @@ type Config struct {
 	StdioEnv []string
 	// AllowCIDRs are private ranges that may be reached.
 	AllowCIDRs []netip.Prefix
+	// MaxOpenRequests is how many logins, approvals and questions may wait for one user in one app; a call that would ask one
+	// more fails instead. 0 means 100, less than 0 any number.
+	MaxOpenRequests int
 
 	GeminiKey, OpenAIKey         auth.Secret
 	GeminiBaseURL, OpenAIBaseURL string
@@ -88,6 +92,7 @@ func Variables() map[string]string {
 		"TARRY_ALLOW_STDIO":            "true: MCP servers may be started as processes",
 		"TARRY_STDIO_ENV":              "names of variables that such processes inherit, separated by commas (default PATH,HOME,TMPDIR)",
 		"TARRY_ALLOW_CIDRS":            "private address ranges that may be reached, separated by commas",
+		"TARRY_MAX_OPEN_REQUESTS":      "logins, approvals and questions that may wait for one user in one app (default 100; 0: any number)",
 		"TARRY_SCRIPTS_DIR":            "folder of scripts for scripted/… models",
 		"TARRY_SCRIPT_JOURNAL":         "file to which calls of scripted models are written",
 	}
@@ -113,6 +118,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 		AllowStdio:        e.flag("TARRY_ALLOW_STDIO"),
 		StdioEnv:          e.inherited("TARRY_STDIO_ENV", "PATH,HOME,TMPDIR"),
 		AllowCIDRs:        e.prefixes("TARRY_ALLOW_CIDRS"),
+		MaxOpenRequests:   e.most("TARRY_MAX_OPEN_REQUESTS", store.DefaultOpenRequests),
 		GeminiKey:         auth.NewSecret(e.key("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
 		GeminiBaseURL:     e.text("GEMINI_BASE_URL", ""),
 		OpenAIKey:         auth.NewSecret(e.key("OPENAI_API_KEY", "")),
@@ -129,7 +135,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 func (c Config) wiring() wiring.Config {
 	return wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: c.KMS, SecretsDir: c.SecretsDir, LookupEnv: c.LookupEnv, PublicURL: c.PublicURL,
-		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: c.Log, Fault: c.Fault,
+		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, MaxOpenRequests: c.MaxOpenRequests, Log: c.Log, Fault: c.Fault,
 	}
 }
 
@@ -205,6 +211,19 @@ func (e *env) flag(name string) bool {
 		e.errs = append(e.errs, fmt.Errorf("%s: %q is neither true nor false", name, v))
 	}
 	return on
+}
+
+// most is a bound, of which 0 means that there is none; as a Config has it, that is less than 0.
+func (e *env) most(name string, fallback int) int {
+	v := e.text(name, strconv.Itoa(fallback))
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		e.errs = append(e.errs, fmt.Errorf("%s: %q is not a number such as %d, or 0 for no bound", name, v, fallback))
+	}
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 func (e *env) url(name, fallback string) *url.URL {

@@ -34,6 +34,9 @@ type question struct {
 	id           string             // of the request; empty: a new one
 }
 
+// tooManyAsked is what model and client hear when a person has too much to answer already. The call did not run.
+const tooManyAsked = "Nobody was asked: too many questions of this app wait for this person already. Answer or cancel some of them, then try again."
+
 type asked struct{ auth.Asked }
 
 func (q asked) wire() wire.Asked {
@@ -77,7 +80,10 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 		return asked{}, a.failed(ctx, "open request", err)
 	}
 	a.fault(ctx, "ask.after")
-	if !out.Granted && !out.Denied {
+	if out.Full {
+		a.Slog.WarnContext(ctx, "too many open requests", "session_id", t.row.ID, "app", t.row.Owner.App, "tool", q.need.Tool)
+	}
+	if !out.Granted && !out.Denied && !out.Full {
 		log := a.Slog.With("request_id", out.Request.ID, "session_id", t.row.ID, "tool", q.need.Tool)
 		switch {
 		case q.confirm != nil:

@@ -16,6 +16,8 @@ type listing struct {
 	Tools []tools.Declaration `json:"tools"`
 	// Failed says that the server could not be listed.
 	Failed bool `json:"failed,omitempty"`
+	// Full says that nobody was asked for the login that listing needs: the person has too much to answer already.
+	Full bool `json:"full,omitempty"`
 }
 
 // ListTools lists one toolset, or asks for the login that listing needs.
@@ -45,6 +47,8 @@ func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.Lis
 				return wire.ListResult{}, err
 			case asked.Granted:
 				continue
+			case asked.Full:
+				return a.saveListing(ctx, t, in, listing{Failed: true, Full: true}, &scrub)
 			case asked.Denied:
 				return wire.ListResult{Asked: wire.Asked{Denied: true}}, nil
 			}

@@ -178,6 +178,8 @@ func (a *Activities) offer(ctx context.Context, t *attempt, node *agent.Agent, l
 			switch {
 			case !ok:
 				notes = append(notes, "The tools of "+tool.MCP.Name+" are not available: the login they need was not granted.")
+			case l.Full:
+				notes = append(notes, "The tools of "+tool.MCP.Name+" are not available: they need a login. "+tooManyAsked)
 			case l.Failed:
 				notes = append(notes, "The tools of "+tool.MCP.Name+" are not available: their server cannot be reached.")
 			}

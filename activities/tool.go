@@ -112,6 +112,9 @@ func (a *Activities) askFor(ctx context.Context, t *attempt, in wire.ToolInput, 
 		return out, false, err
 	case asked.Granted:
 		return out, true, nil
+	case asked.Full:
+		out, err = a.answer(ctx, t, in, call, failure(tooManyAsked))
+		return out, false, err
 	case asked.Denied:
 		reason := wire.ReasonDenied
 		if asked.Request.Status == auth.StatusExpired {

@@ -71,4 +71,6 @@ type Asked struct {
 	Granted bool
 	// Denied says that the person refused the same login in this invocation: nobody is asked again.
 	Denied bool
+	// Full says that too many questions wait for this person in this app: nobody is asked, and nothing was stored.
+	Full bool
 }

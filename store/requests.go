@@ -79,7 +79,8 @@ func (c *conn) locked(id string) (auth.Request, error) {
 
 // Ask opens a request: the row, the event that asks, and the mark on the call are one transaction under the slot's lock. a
 // is the frame of the event, which is rendered inside, when the request's link is known; it must do nothing else. Ask asks nobody when the credential is there already, when the person has refused the same login in this invocation, or
-// when an open request of the session covers the need. Whatever it finds, the call's mark is given back: nothing was
+// when an open request of the session covers the need, or
+// when as many questions as may wait for one person in an app wait already. Whatever it finds, the call's mark is given back: nothing was
 // executed, and a crash before the caller says so must not make the call's outcome unknown.
 func (s *Store) Ask(ctx context.Context, a session.Append, r auth.Request, event func(auth.Request) (session.NewEvent, error)) (asked auth.Asked, err error) {
 	err = s.tx(ctx, func(c *conn) error {
@@ -141,6 +142,9 @@ func (c *conn) ask(row session.Session, at *stand, a session.Append, r auth.Requ
 	}
 	if err := c.lead(&r); err != nil {
 		return auth.Asked{}, err
+	}
+	if full, err := c.full(r); err != nil || full {
+		return auth.Asked{Full: full}, err
 	}
 	e, err := event(r)
 	if err != nil {

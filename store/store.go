@@ -17,6 +17,8 @@ type Store struct {
 	d   dialect
 	now func() time.Time // nil: the database's
 	ran atomic.Int64
+	// most is how many questions may wait for a person in an app; 0: any number.
+	most int
 }
 
 // Open connects to the database that url names (a file path, sqlite://PATH or postgres://…) and brings its schema up to date. No
@@ -30,7 +32,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, d: d}
+	s := &Store{db: db, d: d, most: DefaultOpenRequests}
 	if d.clock == "0" {
 		s.now = time.Now
 	}
@@ -83,6 +85,8 @@ type conn struct {
 	now int64
 	set func() time.Time // the clock, if it is not the database's
 	ran *atomic.Int64
+	// most is [Store.LimitRequests]'s.
+	most int
 }
 
 // read is for single statements that need no time.
@@ -95,7 +99,7 @@ func (s *Store) timed(ctx context.Context) (*conn, error) {
 }
 
 func (s *Store) conn(ctx context.Context, q querier) *conn {
-	return &conn{ctx: ctx, q: q, d: s.d, set: s.now, ran: &s.ran}
+	return &conn{ctx: ctx, q: q, d: s.d, set: s.now, ran: &s.ran, most: s.most}
 }
 
 // tick reads the clock.

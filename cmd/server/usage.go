@@ -9,7 +9,7 @@ import (
 
 func usage() string {
 	vars := tarry.Variables()
-	for _, workers := range []string{"TARRY_AGENTS_DIR", "TARRY_VARS", "TARRY_ALLOW_STDIO", "TARRY_STDIO_ENV", "TARRY_SCRIPTS_DIR", "TARRY_SCRIPT_JOURNAL"} {
+	for _, workers := range []string{"TARRY_AGENTS_DIR", "TARRY_VARS", "TARRY_ALLOW_STDIO", "TARRY_STDIO_ENV", "TARRY_SCRIPTS_DIR", "TARRY_SCRIPT_JOURNAL", "TARRY_MAX_OPEN_REQUESTS"} {
 		delete(vars, workers)
 	}
 	vars["TARRY_HTTP_ADDR"] = "address to listen on (default 127.0.0.1:8080)"

@@ -43,7 +43,10 @@ type Config struct {
 	// Dev allows loopback addresses for providers and MCP servers.
 	Dev        bool
 	AllowCIDRs []netip.Prefix
-	Log        *slog.Logger
+	// MaxOpenRequests is how many questions may wait for one user in one app; 0 means the store's default, less than 0 any
+	// number.
+	MaxOpenRequests int
+	Log             *slog.Logger
 	// Wake is called when messages to runs were written; may be nil.
 	Wake func()
 	// Fault is for tests.
@@ -81,6 +84,9 @@ func Open(ctx context.Context, c Config) (*Parts, error) {
 	s, err := store.Open(ctx, c.DatabaseURL.Reveal())
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if c.MaxOpenRequests != 0 {
+		s.LimitRequests(max(c.MaxOpenRequests, 0))
 	}
 	p, err := build(ctx, c, s)
 	if err != nil {
