@@ -32,7 +32,7 @@ func (l logins) confirm(ctx context.Context, access auth.Access, r auth.Request,
 	var said auth.Consent
 	if values := a.Values(connect.PayloadControl); len(values) == 1 && values[0] != "" && !a.Decline {
 		if !json.Valid([]byte(values[0])) {
-			return r, &connect.FormError{Text: "What you filled in is not JSON."}
+			return r, &connect.FormError{Text: "What you filled in is not JSON.", Control: connect.PayloadControl}
 		}
 		said.Payload = values[0]
 	}

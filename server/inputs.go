@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -126,10 +127,6 @@ func (l logins) answers(r auth.Request, a connect.Answer) (map[string]auth.Input
 		case in.Mode == auth.InputForm:
 			answer.Content, err = read(i, in, a)
 		}
-		var wrong *form.FieldError
-		if errors.As(err, &wrong) {
-			return nil, &connect.FormError{Text: wrong.Error() + "."}
-		}
 		if err != nil {
 			return nil, fmt.Errorf("read form: %w", err)
 		}
@@ -144,9 +141,19 @@ func read(i int, in auth.Input, a connect.Answer) (map[string]any, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller wraps it
 	}
+	return filledIn(in.Schema, fields, i, a)
+}
+
+// filledIn reads the form of a schema, whose fields are on the page as those of the ith input.
+func filledIn(schema json.RawMessage, fields []form.Field, i int, a connect.Answer) (map[string]any, error) {
 	controls := map[string]string{}
 	for j, f := range fields {
 		controls[f.Name] = connect.ControlName(i, j)
 	}
-	return form.Read(in.Schema, func(name string) []string { return a.Values(controls[name]) }) //nolint:wrapcheck // as above
+	out, err := form.Read(schema, func(name string) []string { return a.Values(controls[name]) })
+	var wrong *form.FieldError
+	if errors.As(err, &wrong) {
+		return nil, &connect.FormError{Text: wrong.Error() + ".", Control: controls[wrong.Name]}
+	}
+	return out, err //nolint:wrapcheck // the caller wraps it
 }

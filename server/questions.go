@@ -84,12 +84,8 @@ func (l logins) reply(ctx context.Context, access auth.Access, r auth.Request, a
 		}
 	}
 	var wrong *auth.AnswerError
-	var field *form.FieldError
-	switch {
-	case errors.As(err, &field):
-		return r, &connect.FormError{Text: field.Error() + "."}
-	case errors.As(err, &wrong):
-		return r, &connect.FormError{Text: "That does not do: " + wrong.Text + "."}
+	if errors.As(err, &wrong) {
+		return r, &connect.FormError{Text: "That does not do: " + wrong.Text + ".", Control: connect.AnswerControl}
 	}
 	return r, err //nolint:wrapcheck // the caller turns it into one of the pages'
 }
@@ -104,11 +100,7 @@ func (l logins) filled(r auth.Request, a connect.Answer) (json.RawMessage, error
 	if !ok {
 		return l.inputs.Fit(r, map[string]any{"response": text(a)}) //nolint:wrapcheck // the caller reads it
 	}
-	controls := map[string]string{}
-	for i, f := range fields {
-		controls[f.Name] = connect.ControlName(0, i)
-	}
-	content, err := form.Read(shape, func(name string) []string { return a.Values(controls[name]) })
+	content, err := filledIn(shape, fields, 0, a)
 	if err != nil {
 		return nil, fmt.Errorf("read form: %w", err)
 	}

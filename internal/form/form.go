@@ -40,7 +40,10 @@ type Option struct {
 }
 
 // FieldError says which field of a form is wrong, in words for the person.
-type FieldError struct{ Field, Problem string }
+type FieldError struct {
+	// Field is its title, Name its name in the schema.
+	Field, Problem, Name string
+}
 
 // Error implements error. It does not quote what was filled in.
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }

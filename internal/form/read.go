@@ -43,11 +43,11 @@ func Read(schema json.RawMessage, get func(name string) []string) (map[string]an
 		}
 		switch {
 		case problem != "":
-			return nil, &FieldError{f.Title, problem}
+			return nil, &FieldError{f.Title, problem, f.Name}
 		case ok:
 			out[f.Name] = value
 		case f.Required:
-			return nil, &FieldError{f.Title, "is needed"}
+			return nil, &FieldError{f.Title, "is needed", f.Name}
 		}
 	}
 	return out, nil

@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
-	"unicode"
 
 	"tarry/auth"
 	"tarry/server/signin"
@@ -48,7 +46,7 @@ func NewPages(h *Handler, publicURL *url.URL, key []byte) (*Pages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accounts page: %w", err)
 	}
-	page, err := template.New("").Funcs(template.FuncMap{"plain": plain, "date": date, "iso": iso}).ParseFS(pageFiles, "pages/*.html")
+	page, err := web.Templates(pageFiles, nil)
 	if err != nil {
 		return nil, fmt.Errorf("accounts page: %w", err)
 	}
@@ -64,8 +62,9 @@ func (p *Pages) Mount(mux *http.ServeMux, signIn web.Middleware) {
 
 // view is what the template gets.
 type view struct {
-	Style template.CSS
-	User  string
+	web.Frame
+
+	Who web.Who
 	// Said is what the form before has done; Problem says that it was not all that was asked for.
 	Said    string
 	Problem bool
@@ -105,7 +104,10 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) {
 		p.handler.fail(w, r, fmt.Errorf("list accounts: %w", err))
 		return
 	}
-	v := view{Style: web.Stylesheet(), User: user, Accounts: page.Accounts, CSRF: p.csrf.Token(w, r, csrfAbout, user, caller.Subject)}
+	v := view{Frame: web.Frame{Title: "Connected accounts"}, Who: web.Who{User: user}, Accounts: page.Accounts, CSRF: p.csrf.Token(w, r, csrfAbout, user, caller.Subject)}
+	if user == caller.User {
+		v.Who.Name = caller.Name
+	}
 	v.Said, v.Problem = said(query.Get("done"))
 	if page.Next != "" {
 		v.More = p.address(url.Values{"user": {user}, "after": {page.Next}})
@@ -194,17 +196,3 @@ func (p *Pages) form(w http.ResponseWriter, r *http.Request, caller signin.Princ
 	token := r.PostForm["csrf"]
 	return a, len(token) == 1 && p.csrf.Valid(r, token[0], csrfAbout, a.User, caller.Subject)
 }
-
-// plain keeps names of others from changing how the page around them reads.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
-
-func date(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
-
-func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -6,6 +6,7 @@ import (
 
 	"tarry/auth"
 	"tarry/server/signin"
+	"tarry/server/web"
 )
 
 // Change is a login with another account than the one that is connected. Nothing is replaced before the person says so.
@@ -31,7 +32,7 @@ type Choice struct {
 // showChange asks whether another account replaces the one before.
 func (h *Handler) showChange(w http.ResponseWriter, r *http.Request, result Result) {
 	h.show(w, r, view{
-		status: http.StatusOK, name: "account.html", Title: "Another account", Action: AccountPath, Change: *result.Change,
+		status: http.StatusOK, file: "account.html", Frame: web.Frame{Title: "Another account"}, Action: AccountPath, Change: *result.Change,
 		Page: Page{RequestID: result.RequestID, App: result.App},
 		CSRF: h.csrf.Token(w, r, result.RequestID, signin.FromContext(r.Context()).Subject),
 	})

@@ -50,7 +50,7 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if page.Input {
-		h.show(w, r, h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back, nil))
+		h.show(w, r, h.inputs(page, h.csrf.Token(w, r, page.RequestID, caller.Subject), back))
 		return
 	}
 	if page.Device != nil {

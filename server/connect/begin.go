@@ -91,7 +91,7 @@ func (h *Handler) unmoved(r *http.Request, access auth.Access, id string) error 
 		return nil
 	}
 	page, err := h.logins.Page(r.Context(), access, id)
-	if err == nil && page.Status.Open() && (!once || host(page.ProviderHost) != provider) {
+	if err == nil && page.Status.Open() && (!once || web.Host(page.ProviderHost) != provider) {
 		return ErrMoved
 	}
 	return err //nolint:wrapcheck // one of the pages' errors

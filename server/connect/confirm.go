@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"tarry/server/web"
 )
 
 // Confirmation is what a person is to approve; its fields are empty once the request has ended.
@@ -24,7 +26,7 @@ const PayloadControl = "payload"
 
 func (h *Handler) confirmation(page Page, token, back string) view {
 	return view{
-		status: http.StatusOK, name: "confirm.html", Title: "Approve a call", Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back,
+		status: http.StatusOK, file: "confirm.html", Frame: web.Frame{Title: "Approve a call"}, Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back,
 	}
 }
 

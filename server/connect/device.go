@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tarry/auth"
+	"tarry/server/web"
 )
 
 // Device is a code that the person takes to another device (RFC 8628 section 3.3).
@@ -18,8 +19,12 @@ type Device struct {
 	Expires  time.Time
 }
 
-// deviceRefresh is how often the page with a code looks whether it was answered.
-const deviceRefresh = 3 * time.Second
+// deviceRefresh is how often the page with a code looks whether it was answered. Each time the page begins anew for whoever
+// reads it by keyboard or has it read out, so it can be told to keep still (WCAG 2.2.1, F41).
+const deviceRefresh = 10 * time.Second
+
+// stillParam marks the page that keeps still.
+const stillParam = "still"
 
 // waiting shows the code to the person who is asked, until the request has ended. The page asks for itself again by a header:
 // there is no script.
@@ -28,9 +33,14 @@ func (h *Handler) waiting(w http.ResponseWriter, r *http.Request, page Page, bac
 	if back != "" {
 		link += "&" + url.Values{"redirect_uri": {back}}.Encode()
 	}
-	w.Header().Set("Refresh", fmt.Sprintf("%d; url=%s", int(deviceRefresh.Seconds()), link))
-	h.show(w, r, view{
-		status: http.StatusOK, name: "device.html", Title: "Enter a code at " + page.ProviderHost, Page: page,
+	v := view{
+		status: http.StatusOK, file: "device.html", Frame: web.Frame{Title: "Enter a code at " + page.ProviderHost}, Page: page,
 		Again: page.Device.URI, Code: page.Device.UserCode.Reveal(), Complete: page.Device.Complete.Reveal(),
-	})
+		Still: r.URL.Query().Get(stillParam) != "", Look: link,
+	}
+	if !v.Still {
+		v.Look += "&" + stillParam + "=1"
+		w.Header().Set("Refresh", fmt.Sprintf("%d; url=%s", int(deviceRefresh.Seconds()), link))
+	}
+	h.show(w, r, v)
 }

@@ -7,6 +7,7 @@ import (
 
 	"tarry/internal/form"
 	"tarry/server/signin"
+	"tarry/server/web"
 )
 
 // Input is one thing that a server wants of the person: to visit a URL, or to fill in a form.
@@ -30,8 +31,9 @@ type Answer struct {
 	Values func(name string) []string
 }
 
-// FormError is a form that does not fit. Text is ours, with the field's title in it.
-type FormError struct{ Text string }
+// FormError is a form that does not fit. Text is ours, with the field's title in it. Control is the name of the control that it
+// is about, or empty.
+type FormError struct{ Text, Control string }
 
 // Error implements error.
 func (e *FormError) Error() string { return "connect: form: " + e.Text }
@@ -83,16 +85,12 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 	}
 	token := h.csrf.Token(w, r, page.RequestID, caller.Subject)
 	if page.Key != nil { // with nothing filled in: no page shows a secret
-		v := h.key(page, token, back)
-		v.status, v.Problem = http.StatusUnprocessableEntity, wrong.Text
-		h.show(w, r, v)
+		h.show(w, r, h.key(page, token, back).refuse(wrong))
 		return
 	}
 	if page.Confirmation != nil {
 		page.Confirmation.Payload = r.PostForm.Get(PayloadControl)
-		v := h.confirmation(page, token, back)
-		v.status, v.Problem = http.StatusUnprocessableEntity, wrong.Text
-		h.show(w, r, v)
+		h.show(w, r, h.confirmation(page, token, back).refuse(wrong))
 		return
 	}
 	if q := page.Question; q != nil {
@@ -100,9 +98,7 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 		for i := range q.Fields {
 			q.Fields[i].Refill(r.PostForm[q.Fields[i].Name])
 		}
-		v := h.ofTool(page, token, back)
-		v.status, v.Problem = http.StatusUnprocessableEntity, wrong.Text
-		h.show(w, r, v)
+		h.show(w, r, h.ofTool(page, token, back).refuse(wrong))
 		return
 	}
 	for _, in := range page.Inputs {
@@ -110,17 +106,11 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, id, back string,
 			in.Fields[i].Refill(r.PostForm[in.Fields[i].Name])
 		}
 	}
-	v := h.inputs(page, token, back, wrong)
-	v.status = http.StatusUnprocessableEntity
-	h.show(w, r, v)
+	h.show(w, r, h.inputs(page, token, back).refuse(wrong))
 }
 
-func (h *Handler) inputs(page Page, token, back string, wrong *FormError) view {
-	v := view{
-		status: http.StatusOK, name: "input.html", Title: page.ServerHost + " asks", Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back,
+func (h *Handler) inputs(page Page, token, back string) view {
+	return view{
+		status: http.StatusOK, file: "input.html", Frame: web.Frame{Title: page.ServerHost + " asks"}, Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back,
 	}
-	if wrong != nil {
-		v.Problem = wrong.Text
-	}
-	return v
 }

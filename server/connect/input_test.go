@@ -112,7 +112,7 @@ func TestInputFormIsShownAgain(t *testing.T) {
 	page := h.get(t, "/connect?request=adk-r1")
 	h.resultErr = &connect.FormError{Text: "Size: is not one of the choices."}
 	a := h.post(t, "/connect/answer", answerForm(t, page, "action=accept&field-1-name=Bo&field-1-size=s"), nil)
-	requirePage(t, a, http.StatusUnprocessableEntity, "mcp.example asks")
+	requirePage(t, a, http.StatusUnprocessableEntity, "Check your answer: mcp.example asks")
 	require.Contains(t, a.body, "Size: is not one of the choices.")
 	require.Contains(t, a.body, `value="Bo"`)
 	require.Contains(t, a.body, `value="s" selected`)

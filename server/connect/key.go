@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"tarry/auth"
+	"tarry/server/web"
 )
 
 // Key is a credential that the person is asked to type in. There is no value in it: a page never shows one.
@@ -44,6 +45,6 @@ func (k Key) Manner() string {
 
 func (h *Handler) key(page Page, token, back string) view {
 	return view{
-		status: http.StatusOK, name: "key.html", Title: "A key for " + page.ServerHost, Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back,
+		status: http.StatusOK, file: "key.html", Frame: web.Frame{Title: "A key for " + page.ServerHost}, Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back,
 	}
 }

@@ -73,7 +73,7 @@ func TestKeyForm(t *testing.T) {
 	// What does not do is not shown again.
 	h.resultErr = &connect.FormError{Text: "That does not do: the key is missing."}
 	a = h.post(t, "/connect/answer", form("accept"), nil)
-	requirePage(t, a, http.StatusUnprocessableEntity, "A key for mcp.example")
+	requirePage(t, a, http.StatusUnprocessableEntity, "Check your answer: A key for mcp.example")
 	require.Contains(t, a.body, "That does not do")
 
 	h.resultErr, h.result.Outcome = nil, auth.StatusDenied

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"tarry/internal/form"
+	"tarry/server/web"
 )
 
 // Question is what a tool asks, or waits for; its fields but Result are empty once the request has ended.
@@ -29,5 +30,5 @@ func (h *Handler) ofTool(page Page, token, back string) view {
 	if page.Question.Result {
 		title = "A result"
 	}
-	return view{status: http.StatusOK, name: "question.html", Title: title, Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back}
+	return view{status: http.StatusOK, file: "question.html", Frame: web.Frame{Title: title}, Page: page, Action: AnswerPath, CSRF: token, ReturnTo: back}
 }

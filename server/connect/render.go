@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strings"
-	"time"
-	"unicode"
 
+	"tarry/internal/form"
+	"tarry/server/signin"
 	"tarry/server/web"
 )
 
@@ -19,11 +18,11 @@ var pageFiles embed.FS
 // view is what the templates get.
 type view struct {
 	status int
-	name   string
+	file   string
+	// name is the asked person's, where they are the one who looks.
+	name string
 
-	Style     template.CSS
-	Title     string
-	Reference string
+	web.Frame
 
 	// of a message
 	Lines     []string
@@ -34,6 +33,9 @@ type view struct {
 	// of a code for another device; Again is where it is entered
 	Code     string
 	Complete string
+	// Still says that the page does not look for the answer by itself; Look is the one that does, or else the one that does not.
+	Still bool
+	Look  string
 
 	// of the question
 	Page     Page
@@ -43,12 +45,36 @@ type view struct {
 	// Change is what account.html asks.
 	Change Change
 	// Moved: the person confirmed a login elsewhere.
-	Moved   bool
+	Moved bool
+	// Problem says what is wrong with the form that was sent; Wrong is the name of the control that it is about, or empty.
 	Problem string
+	Wrong   string
+}
+
+// Asked is who is asked.
+func (v view) Asked() web.Who { return web.Who{Name: v.name, User: v.Page.User} }
+
+// control is a field with what is wrong with it.
+type control struct {
+	form.Field
+
+	Wrong bool
+}
+
+// Control is a field on the page.
+func (v view) Control(f form.Field) control {
+	return control{f, v.Wrong != "" && v.Wrong == f.Name}
+}
+
+// refuse shows the form again, with what is wrong with it.
+func (v view) refuse(wrong *FormError) view {
+	v.status, v.Problem, v.Wrong = http.StatusUnprocessableEntity, wrong.Text, wrong.Control
+	v.Title = "Check your answer: " + v.Title
+	return v
 }
 
 func parsePages() (*template.Template, error) {
-	pages, err := template.New("").Funcs(template.FuncMap{"plain": plain, "long": long, "host": host, "date": date, "iso": iso, "exact": exact}).ParseFS(pageFiles, "pages/*.html")
+	pages, err := web.Templates(pageFiles, template.FuncMap{"exact": exact})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
@@ -56,7 +82,7 @@ func parsePages() (*template.Template, error) {
 }
 
 func (h *Handler) say(m message, requestID string) view {
-	v := view{status: m.status, name: "message.html", Title: m.title, Lines: m.lines, Role: "status"}
+	v := view{status: m.status, file: "message.html", Frame: web.Frame{Title: m.title}, Lines: m.lines, Role: "status"}
 	if m.alert {
 		v.Role = "alert"
 	}
@@ -68,7 +94,7 @@ func (h *Handler) say(m message, requestID string) view {
 
 func (h *Handler) question(page Page, token, back string) view {
 	return view{
-		status: http.StatusOK, name: "ask.html", Title: "Connect to " + page.ProviderHost,
+		status: http.StatusOK, file: "ask.html", Frame: web.Frame{Title: "Connect to " + page.ProviderHost},
 		Page: page, Action: Path, CSRF: token, ReturnTo: back,
 	}
 }
@@ -88,51 +114,19 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error, reques
 }
 
 func (h *Handler) show(w http.ResponseWriter, r *http.Request, v view) {
-	v.Style = web.Stylesheet()
+	if caller := signin.FromContext(r.Context()); caller.User != "" && caller.User == v.Page.User {
+		v.name = caller.Name
+	}
 	if v.status >= http.StatusBadRequest {
 		v.Reference = web.RequestID(r.Context())
 	}
 	var body bytes.Buffer
-	if err := h.pages.ExecuteTemplate(&body, v.name, v); err != nil {
+	if err := h.pages.ExecuteTemplate(&body, v.file, v); err != nil {
 		h.log.ErrorContext(r.Context(), "page not rendered", "err", err, "request_id", web.RequestID(r.Context()))
 		web.Error(w, r, http.StatusInternalServerError, "internal error")
 		return
 	}
-	web.PageHeaders(w.Header(), v.name != "message.html") // their answers redirect
+	web.PageHeaders(w.Header(), v.file != "message.html") // their answers redirect
 	w.WriteHeader(v.status)
 	_, _ = body.WriteTo(w) // the client is gone; nobody is left to tell
 }
-
-// maxShown bounds a name on a page, in bytes: one name must not push the others out of sight.
-const maxShown = 200
-
-// plain keeps a name from changing how the text around it reads: control and bidirectional format characters are
-// replaced, and what is too long is cut.
-func plain(s string) string { return clean(s, maxShown) }
-
-// maxLong bounds a text of a server, in bytes.
-const maxLong = 4 << 10
-
-func long(s string) string { return clean(s, maxLong) }
-
-// maxHost is more than a name in the DNS with a port can have, in bytes: of a host, the end says whose it is.
-const maxHost = 300
-
-func host(s string) string { return clean(s, maxHost) }
-
-func clean(s string, limit int) string {
-	s = strings.ToValidUTF8(s, string(unicode.ReplacementChar))
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
-func date(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
-
-func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -16,19 +16,18 @@ var pageFiles embed.FS
 
 // view is what the template gets.
 type view struct {
-	Style     template.CSS
-	Title     string
-	Lines     []string
-	Alert     bool
-	Name      string
-	User      string
-	CSRF      string
-	Again     string
-	Reference string
+	web.Frame
+
+	Lines []string
+	Alert bool
+	Name  string
+	User  string
+	CSRF  string
+	Again string
 }
 
 func parsePages() (*template.Template, error) {
-	pages, err := template.ParseFS(pageFiles, "pages/*.html")
+	pages, err := web.Templates(pageFiles, nil)
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
@@ -36,7 +35,6 @@ func parsePages() (*template.Template, error) {
 }
 
 func (p *people) show(w http.ResponseWriter, r *http.Request, status int, v view) {
-	v.Style = web.Stylesheet()
 	var body bytes.Buffer
 	if err := p.pages.ExecuteTemplate(&body, "signin.html", v); err != nil {
 		p.log.ErrorContext(r.Context(), "page not rendered", "err", err, "request_id", web.RequestID(r.Context()))
@@ -56,13 +54,13 @@ func (p *people) fail(w http.ResponseWriter, r *http.Request, status int, text s
 	} else {
 		p.log.InfoContext(r.Context(), "sign-in refused", "err", err, "status", status, "request_id", id)
 	}
-	p.show(w, r, status, view{Title: "Not signed in", Lines: []string{text}, Alert: true, Again: Path, Reference: id})
+	p.show(w, r, status, view{Frame: web.Frame{Title: "Not signed in", Reference: id}, Lines: []string{text}, Alert: true, Again: Path})
 }
 
 // status shows who is signed in.
 func (p *people) status(w http.ResponseWriter, r *http.Request) {
 	caller := FromContext(r.Context())
-	p.show(w, r, http.StatusOK, view{Title: "Signed in", Name: caller.Name, User: caller.User, CSRF: p.csrf.Token(w, r, SignOutPath, caller.Subject)})
+	p.show(w, r, http.StatusOK, view{Frame: web.Frame{Title: "Signed in"}, Name: caller.Name, User: caller.User, CSRF: p.csrf.Token(w, r, SignOutPath, caller.Subject)})
 }
 
 // signOut ends the session here and, where the provider has a page for it, there (OpenID Connect RP-Initiated Logout 1.0). The
@@ -109,5 +107,5 @@ func (p *people) signedOut(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, Path, http.StatusSeeOther) // still signed in: the button is there
 		return
 	}
-	p.show(w, r, http.StatusOK, view{Title: "Signed out", Lines: []string{"You are signed out of this server."}, Again: Path})
+	p.show(w, r, http.StatusOK, view{Frame: web.Frame{Title: "Signed out"}, Lines: []string{"You are signed out of this server."}, Again: Path})
 }

@@ -35,12 +35,12 @@ func Error(w http.ResponseWriter, r *http.Request, status int, text string) {
 	}
 	PageHeaders(w.Header(), false)
 	w.WriteHeader(status)
-	_ = errorPage().Execute(w, struct { // the client is gone; nobody is left to tell
-		Style     template.CSS
-		Title     string
-		Text      string
-		Reference string
-	}{Stylesheet(), http.StatusText(status), text, id})
+	page := struct {
+		Frame
+
+		Text string
+	}{Frame{Title: http.StatusText(status), Reference: id}, text}
+	_ = template.Must(Templates(nil, nil)).ExecuteTemplate(w, "error", page) // the client is gone; nobody is left to tell
 }
 
 // Refuse answers a [*RequestError] as it says, and anything else with 500 and a fixed text.
@@ -59,24 +59,4 @@ func WantsPage(r *http.Request) bool {
 	html := strings.Index(accept, "text/html")
 	json := strings.Index(accept, "application/json")
 	return html >= 0 && (json < 0 || html < json)
-}
-
-func errorPage() *template.Template {
-	return template.Must(template.New("error").Parse(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{.Title}}</title>
-<style>{{.Style}}</style>
-</head>
-<body>
-<main>
-<h1>{{.Title}}</h1>
-<p role="alert">{{.Text}}</p>
-{{if .Reference}}<p class="reference">Reference: <code>{{.Reference}}</code></p>
-{{end}}</main>
-</body>
-</html>
-`))
 }
