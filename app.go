@@ -106,8 +106,8 @@ func schemas(node *agent.Agent) error {
 func (a App) models(c Config, client httpClient) (*models.Registry, error) {
 	r := models.NewRegistry()
 	own := map[string]models.Factory{
-		gemini.Provider: gemini.Factory(gemini.Config{APIKey: c.GeminiKey.Reveal(), HTTPClient: client, BaseURL: c.GeminiBaseURL}),
-		openai.Provider: openai.Factory(openai.Config{APIKey: c.OpenAIKey.Reveal(), HTTPClient: client, BaseURL: c.OpenAIBaseURL}),
+		gemini.Provider: gemini.Factory(gemini.Config{APIKey: c.GeminiKey, HTTPClient: client, BaseURL: c.GeminiBaseURL}),
+		openai.Provider: openai.Factory(openai.Config{APIKey: c.OpenAIKey, HTTPClient: client, BaseURL: c.OpenAIBaseURL}),
 	}
 	if c.ScriptsDir != "" {
 		own[scripted.Provider] = scripted.Factory(scripted.Config{Dir: c.ScriptsDir, Journal: c.ScriptJournal})

@@ -57,8 +57,9 @@ type Config struct {
 	Dev bool
 	// AllowStdio permits MCP servers that are started as processes.
 	AllowStdio bool
-	// StdioEnv is the environment of such a process ("PATH=/usr/bin"), besides the variables of its definition.
-	StdioEnv []string
+	// StdioEnv is the environment of such a process, besides the variables of its definition. Any variable may be inherited, one
+	// with a key too: auth.NewSecret("PATH=/usr/bin").
+	StdioEnv []auth.Secret
 	// AllowCIDRs are private ranges that may be reached.
 	AllowCIDRs []netip.Prefix
 	// MaxOpenRequests is how many logins, approvals and questions may wait for one user in one app; a call that would ask one
@@ -267,7 +268,7 @@ func (e *env) prefixes(name string) (out []netip.Prefix) {
 
 // inherited is the part of this process's environment that name lists. Tarry's own variables, and with them its secrets,
 // are not for others.
-func (e *env) inherited(name, fallback string) (out []string) {
+func (e *env) inherited(name, fallback string) (out []auth.Secret) {
 	for variable := range strings.SplitSeq(e.text(name, fallback), ",") {
 		if variable = strings.TrimSpace(variable); variable == "" {
 			continue
@@ -277,7 +278,7 @@ func (e *env) inherited(name, fallback string) (out []string) {
 			continue
 		}
 		if value, ok := e.lookup(variable); ok {
-			out = append(out, variable+"="+value)
+			out = append(out, auth.NewSecret(variable+"="+value))
 		}
 	}
 	return out

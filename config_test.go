@@ -35,7 +35,9 @@ func TestConfigFromEnv(t *testing.T) {
 	require.Equal(t, "tarry.example.com", c.PublicURL.Host)
 	require.Equal(t, "tarry", c.TaskQueue, "an empty variable is an unset one")
 	require.Equal(t, ".tarry/tarry.db", c.DatabaseURL.Reveal())
-	require.Equal(t, []string{"PATH=/bin", "HOME=/home/x"}, c.StdioEnv)
+	require.Len(t, c.StdioEnv, 2)
+	require.Equal(t, "PATH=/bin", c.StdioEnv[0].Reveal())
+	require.Equal(t, "HOME=/home/x", c.StdioEnv[1].Reveal())
 }
 
 // Every problem is reported, with the variable, its value and the mend.

@@ -14,7 +14,13 @@ import (
 	"tarry"
 	"tarry/auth"
 	"tarry/auth/oauth"
+	"tarry/engine"
 	"tarry/internal/wiring"
+	"tarry/models/gemini"
+	"tarry/models/openai"
+	"tarry/server/connect"
+	"tarry/server/signin"
+	"tarry/tools/mcp"
 )
 
 const canary = "canary-0123456789"
@@ -25,6 +31,7 @@ func TestTypesWithSecretsCannotBePrinted(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{
 		&tarry.Config{}, &wiring.Config{}, &auth.AccessToken{}, &auth.KeyValue{}, &oauth.Config{},
+		&gemini.Config{}, &openai.Config{}, &engine.Config{}, &wiring.Parts{}, &mcp.Config{}, &connect.Config{}, &signin.OIDC{},
 	} {
 		n := fill(reflect.ValueOf(v).Elem())
 		value := reflect.ValueOf(v).Elem().Interface()
@@ -60,6 +67,9 @@ func fill(v reflect.Value) (n int) {
 		switch {
 		case f.Type() == reflect.TypeFor[auth.Secret]() && f.CanSet():
 			f.Set(reflect.ValueOf(auth.NewSecret(canary)))
+			n++
+		case f.Type() == reflect.TypeFor[[]auth.Secret]() && f.CanSet():
+			f.Set(reflect.ValueOf([]auth.Secret{auth.NewSecret(canary)}))
 			n++
 		case f.Kind() == reflect.Struct && f.CanSet():
 			n += fill(f)

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"tarry/agent"
+	"tarry/auth"
 	"tarry/wire"
 )
 
@@ -30,7 +31,7 @@ type Config struct {
 	// TaskQueue is that of the workers; empty means [wire.TaskQueue].
 	TaskQueue string
 	// UserKey is the HMAC key that keeps users out of workflow ids. It never changes: ids cannot.
-	UserKey []byte
+	UserKey auth.Secret
 	// Dev shortens timeouts, so that recovery from a killed worker takes seconds.
 	Dev bool
 	// ContinueAfter is the number of history events after which runs continue as new; 0 leaves it to the server.
@@ -45,7 +46,7 @@ type Engine struct {
 
 // New makes an engine.
 func New(c Config) (*Engine, error) {
-	if c.Client == nil || len(c.UserKey) < 32 {
+	if c.Client == nil || len(c.UserKey.Reveal()) < 32 {
 		return nil, errors.New("engine: a client and a user key of at least 32 bytes are required")
 	}
 	if c.Namespace == "" {
@@ -59,7 +60,7 @@ func New(c Config) (*Engine, error) {
 
 // WorkflowID is the id of a session's workflow.
 func (e *Engine) WorkflowID(owner agent.Owner, session string) string {
-	mac := hmac.New(sha256.New, e.UserKey)
+	mac := hmac.New(sha256.New, []byte(e.UserKey.Reveal()))
 	fmt.Fprintf(mac, "%d:%s%s", len(owner.App), owner.App, owner.User)
 	digest := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(mac.Sum(nil)[:10]))
 	return wire.WorkflowID(owner.App, digest, session)

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"tarry/agent"
+	"tarry/auth"
 	"tarry/engine"
 	"tarry/wire"
 )
@@ -65,16 +67,16 @@ func (f *fakeRuns) DescribeWorkflow(context.Context, string, string) (*client.Wo
 
 func newEngine(t *testing.T, f *fakeRuns, dev bool) *engine.Engine {
 	t.Helper()
-	e, err := engine.New(engine.Config{Client: f, UserKey: []byte("0123456789abcdef0123456789abcdef"), Dev: dev})
+	e, err := engine.New(engine.Config{Client: f, UserKey: auth.NewSecret("0123456789abcdef0123456789abcdef"), Dev: dev})
 	require.NoError(t, err)
 	return e
 }
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	_, err := engine.New(engine.Config{UserKey: make([]byte, 32)})
+	_, err := engine.New(engine.Config{UserKey: auth.NewSecret(strings.Repeat("k", 32))})
 	require.Error(t, err)
-	_, err = engine.New(engine.Config{Client: &fakeRuns{}, UserKey: make([]byte, 31)})
+	_, err = engine.New(engine.Config{Client: &fakeRuns{}, UserKey: auth.NewSecret(strings.Repeat("k", 31))})
 	require.Error(t, err)
 }
 
@@ -194,7 +196,7 @@ func TestHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := &histories{fakeRuns: fakeRuns{err: c.err}}
-			e, err := engine.New(engine.Config{Client: h, UserKey: make([]byte, 32)})
+			e, err := engine.New(engine.Config{Client: h, UserKey: auth.NewSecret(strings.Repeat("k", 32))})
 			require.NoError(t, err)
 			body, err := e.History(t.Context(), "id", c.run)
 			if c.want == nil {

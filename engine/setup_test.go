@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
+	"tarry/auth"
 	"tarry/engine"
 )
 
@@ -60,7 +62,7 @@ func TestHasSearchAttributes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, err := engine.New(engine.Config{Client: &c.fake, Namespace: "here", UserKey: make([]byte, 32)})
+			e, err := engine.New(engine.Config{Client: &c.fake, Namespace: "here", UserKey: auth.NewSecret(strings.Repeat("k", 32))})
 			require.NoError(t, err)
 			has, err := e.HasSearchAttributes(t.Context())
 			require.NoError(t, err)

@@ -1,13 +1,13 @@
 package server_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,7 +33,7 @@ func TestClientMetadataIsServedToAnybody(t *testing.T) {
 	temporal, err := client.NewLazyClient(client.Options{})
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)
-	steer, err := engine.New(engine.Config{Client: temporal, UserKey: bytes.Repeat([]byte{1}, 32)})
+	steer, err := engine.New(engine.Config{Client: temporal, UserKey: auth.NewSecret(strings.Repeat("k", 32))})
 	require.NoError(t, err)
 	s, err := server.New(server.Config{Parts: parts, Engine: steer, PublicURL: public, SignIn: signin.None{Log: log}, Log: log})
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tarry/auth"
 	"tarry/server/runs"
 )
 
@@ -28,7 +29,7 @@ type client struct {
 	base string
 	user string
 	// token is sent with every request; empty is for a server without sign-in.
-	token string
+	token auth.Secret
 	http  *http.Client
 }
 
@@ -47,7 +48,7 @@ func (a *app) client() (*client, error) {
 		if err != nil {
 			return nil, unusable("TARRY_TOKEN_FILE: %w", err)
 		}
-		if c.token = strings.TrimSpace(string(token)); c.token == "" {
+		if c.token = auth.NewSecret(strings.TrimSpace(string(token))); c.token.IsZero() {
 			return nil, unusable("TARRY_TOKEN_FILE: %s is empty", file)
 		}
 	}
@@ -112,8 +113,8 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values, 
 		return nil, unusable("make request: %w", err)
 	}
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	if !c.token.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

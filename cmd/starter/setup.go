@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tarry/auth"
 	"tarry/cmd/internal/dial"
 	"tarry/engine"
 )
@@ -30,7 +31,7 @@ run again.`,
 			}
 			defer c.Close()
 			// Nothing is started, so the key that workflow ids are made with does not matter.
-			e, err := engine.New(engine.Config{Client: c, UserKey: make([]byte, 32)})
+			e, err := engine.New(engine.Config{Client: c, UserKey: auth.NewSecret(strings.Repeat("x", 32))})
 			if err != nil {
 				return failed("set up: %w", err)
 			}

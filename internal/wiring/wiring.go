@@ -64,9 +64,9 @@ type Parts struct {
 	Keys   *keys.Service
 	Inputs *inputs.Service
 	// UserKey keeps users out of workflow ids.
-	UserKey []byte
+	UserKey auth.Secret
 	// FormKey signs the form tokens of pages.
-	FormKey []byte
+	FormKey auth.Secret
 
 	stop func()
 }
@@ -154,7 +154,7 @@ func build(ctx context.Context, c Config, s *store.Store) (*Parts, error) {
 		return nil, fmt.Errorf("set up logins: %w", err)
 	}
 	return &Parts{
-		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: key, FormKey: forms, stop: watch(c, v, s), //nolint:contextcheck // it goes on until Close
+		Store: s, Vault: v, HTTP: client, Logins: logins, UserKey: auth.NewSecret(string(key)), FormKey: auth.NewSecret(string(forms)), stop: watch(c, v, s), //nolint:contextcheck // it goes on until Close
 		Keys:   &keys.Service{Store: s, Vault: v, Secrets: Secrets(c.SecretsDir, c.LookupEnv), Wake: c.Wake, Log: c.Log},
 		Inputs: &inputs.Service{Store: s, Vault: v, Wake: c.Wake, Log: c.Log},
 	}, nil

@@ -3,7 +3,6 @@ package gemini
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptrace"
@@ -12,6 +11,7 @@ import (
 
 	"google.golang.org/genai"
 
+	"tarry/auth"
 	"tarry/models"
 )
 
@@ -26,18 +26,12 @@ const (
 // Config says how to reach the Gemini API.
 type Config struct {
 	// APIKey is required. It is sent in a header and stands in no error.
-	APIKey string
+	APIKey auth.Secret
 	// HTTPClient is required. Its Timeout, if any, covers a whole answer, also a streamed one.
 	HTTPClient *http.Client
 	// BaseURL is Google's if empty.
 	BaseURL string
 }
-
-// String hides the key.
-func (c Config) String() string { return fmt.Sprintf("gemini.Config{BaseURL: %q}", c.BaseURL) }
-
-// GoString hides the key.
-func (c Config) GoString() string { return c.String() }
 
 // Model is one Gemini model.
 type Model struct {
@@ -59,7 +53,7 @@ func Factory(cfg Config) models.Factory {
 // New makes the model of a name such as "gemini-2.5-pro". It sends nothing.
 func New(ctx context.Context, cfg Config, name string) (*Model, error) {
 	switch {
-	case cfg.APIKey == "":
+	case cfg.APIKey.IsZero():
 		return nil, errors.New("gemini: no API key configured")
 	case cfg.HTTPClient == nil:
 		return nil, errors.New("gemini: no HTTP client configured")
@@ -73,7 +67,7 @@ func New(ctx context.Context, cfg Config, name string) (*Model, error) {
 	// Every field that the library would otherwise fill from the environment is set. It still looks at the variables,
 	// and logs a warning where both GOOGLE_API_KEY and GEMINI_API_KEY are set, but uses none.
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
-		APIKey:     cfg.APIKey,
+		APIKey:     cfg.APIKey.Reveal(),
 		Backend:    genai.BackendGeminiAPI,
 		HTTPClient: models.HTTPClient(Provider, cfg.HTTPClient),
 		HTTPOptions: genai.HTTPOptions{

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genai"
 
+	"tarry/auth"
 	"tarry/models"
 	"tarry/models/gemini"
 )
@@ -62,7 +63,7 @@ func events(chunks ...string) http.HandlerFunc {
 func (api *fakeAPI) model(t *testing.T) *gemini.Model {
 	t.Helper()
 	m, err := gemini.New(t.Context(), gemini.Config{
-		APIKey: key, BaseURL: api.URL, HTTPClient: api.Client(),
+		APIKey: auth.NewSecret(key), BaseURL: api.URL, HTTPClient: api.Client(),
 	}, "gemini-2.5-pro")
 	require.NoError(t, err)
 	return m
@@ -356,9 +357,9 @@ func TestEnvironmentHasNoInfluence(t *testing.T) {
 
 func TestConfigHidesItsKey(t *testing.T) {
 	t.Parallel()
-	cfg := gemini.Config{APIKey: key, HTTPClient: &http.Client{}}
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", cfg, cfg, &cfg, cfg), key)
-	_, err := gemini.New(t.Context(), gemini.Config{APIKey: key}, "m")
+	cfg := gemini.Config{APIKey: auth.NewSecret(key), HTTPClient: &http.Client{}}
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, &cfg), key)
+	_, err := gemini.New(t.Context(), gemini.Config{APIKey: auth.NewSecret(key)}, "m")
 	require.ErrorContains(t, err, "HTTP client")
 	_, err = gemini.Factory(cfg)(t.Context(), "")
 	require.ErrorContains(t, err, "no model name")

@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptrace"
@@ -15,6 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
+	"tarry/auth"
 	"tarry/models"
 )
 
@@ -26,7 +26,7 @@ const defaultBaseURL = "https://api.openai.com/v1/"
 // Config says how to reach a server.
 type Config struct {
 	// APIKey is sent as a bearer token. It may be empty only together with a BaseURL: local servers need none.
-	APIKey string
+	APIKey auth.Secret
 	// HTTPClient is required. Its Timeout, if any, covers a whole answer, also a streamed one.
 	HTTPClient *http.Client
 	// BaseURL is OpenAI's if empty; for other servers the URL up to and including "/v1".
@@ -37,12 +37,6 @@ type Config struct {
 	// the older field.
 	MaxTokensField bool
 }
-
-// String hides the key.
-func (c Config) String() string { return fmt.Sprintf("openai.Config{BaseURL: %q}", c.BaseURL) }
-
-// GoString hides the key.
-func (c Config) GoString() string { return c.String() }
 
 // Model is one model behind a Chat Completions endpoint.
 type Model struct {
@@ -66,7 +60,7 @@ func Factory(cfg Config) models.Factory {
 // New makes the model of a name such as "gpt-5". It sends nothing.
 func New(cfg Config, name string) (*Model, error) {
 	switch {
-	case cfg.APIKey == "" && cfg.BaseURL == "":
+	case cfg.APIKey.IsZero() && cfg.BaseURL == "":
 		return nil, errors.New("openai: no API key configured")
 	case cfg.HTTPClient == nil:
 		return nil, errors.New("openai: no HTTP client configured")
@@ -86,8 +80,8 @@ func New(cfg Config, name string) (*Model, error) {
 		option.WithHTTPClient(models.HTTPClient(provider, cfg.HTTPClient)),
 		option.WithMaxRetries(0),
 	}
-	if cfg.APIKey != "" {
-		options = append(options, option.WithAPIKey(cfg.APIKey))
+	if !cfg.APIKey.IsZero() {
+		options = append(options, option.WithAPIKey(cfg.APIKey.Reveal()))
 	}
 	return &Model{
 		name: name, provider: provider, maxTokens: cfg.MaxTokensField,

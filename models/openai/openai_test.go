@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genai"
 
+	"tarry/auth"
 	"tarry/models"
 	"tarry/models/openai"
 )
@@ -61,7 +62,7 @@ func events(chunks ...string) http.HandlerFunc {
 
 func (api *fakeAPI) model(t *testing.T) *openai.Model {
 	t.Helper()
-	m, err := openai.New(openai.Config{APIKey: key, BaseURL: api.URL + "/v1", HTTPClient: api.Client()}, "gpt-5")
+	m, err := openai.New(openai.Config{APIKey: auth.NewSecret(key), BaseURL: api.URL + "/v1", HTTPClient: api.Client()}, "gpt-5")
 	require.NoError(t, err)
 	return m
 }
@@ -468,9 +469,9 @@ func TestEnvironmentHasNoInfluence(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	cfg := openai.Config{APIKey: key, HTTPClient: &http.Client{}}
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", cfg, cfg, &cfg, cfg), key)
-	_, err := openai.New(openai.Config{APIKey: key}, "m")
+	cfg := openai.Config{APIKey: auth.NewSecret(key), HTTPClient: &http.Client{}}
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, &cfg), key)
+	_, err := openai.New(openai.Config{APIKey: auth.NewSecret(key)}, "m")
 	require.ErrorContains(t, err, "HTTP client")
 	_, err = openai.Factory(cfg)(t.Context(), "")
 	require.ErrorContains(t, err, "no model name")

@@ -61,7 +61,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	h := &accounts.Handler{Log: s, Connections: w.connections, Logger: slog.New(slog.DiscardHandler)}
 	h.Mount(mux)
-	pages, err := accounts.NewPages(h, public, nil)
+	pages, err := accounts.NewPages(h, public, auth.Secret{})
 	require.NoError(t, err)
 	pages.Mount(mux, func(next http.Handler) http.Handler { return next })
 	return w

@@ -40,8 +40,8 @@ type Pages struct {
 }
 
 // NewPages makes the page that belongs to h's API. key signs form tokens: at least 32 bytes, shared by servers behind one name;
-// nil means a new one at each start.
-func NewPages(h *Handler, publicURL *url.URL, key []byte) (*Pages, error) {
+// the zero secret means a new one at each start.
+func NewPages(h *Handler, publicURL *url.URL, key auth.Secret) (*Pages, error) {
 	csrf, err := web.NewCSRF(key, web.Cookies{Secure: publicURL.Scheme == "https"})
 	if err != nil {
 		return nil, fmt.Errorf("accounts page: %w", err)

@@ -204,7 +204,7 @@ func TestConfig(t *testing.T) {
 		{"query", connect.Config{PublicURL: "https://tarry.example?x"}, false},
 		{"user", connect.Config{PublicURL: "https://u@tarry.example"}, false},
 		{"empty", connect.Config{}, false},
-		{"short key", connect.Config{PublicURL: "https://tarry.example", Key: []byte("k")}, false},
+		{"short key", connect.Config{PublicURL: "https://tarry.example", Key: auth.NewSecret("k")}, false},
 		{"return scheme", connect.Config{PublicURL: "https://tarry.example", ReturnTo: []string{"javascript:alert(1)"}}, false},
 		{"return fragment", connect.Config{PublicURL: "https://tarry.example", ReturnTo: []string{"https://a.example/#x"}}, false},
 		{"return relative", connect.Config{PublicURL: "https://tarry.example", ReturnTo: []string{"/dev-ui/"}}, false},

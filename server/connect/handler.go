@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"tarry/auth"
 	"tarry/server/web"
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 	// address belongs here. Empty: none.
 	ReturnTo []string
 	// Key signs form tokens, at least 32 bytes; servers behind one name share it. nil: a new one at each start.
-	Key []byte
+	Key auth.Secret
 	// Peer says who sent a request, for the limit on unknown states. nil: its address, which behind a proxy is the proxy's.
 	Peer func(*http.Request) string
 	Log  *slog.Logger

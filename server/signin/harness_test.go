@@ -111,7 +111,7 @@ func (w *world) serve(change func(*signin.Config)) string {
 		PublicURL: public, Log: log,
 		OIDC: &signin.OIDC{
 			Issuer: w.provider.Issuer(), ClientID: clientID, ClientSecret: auth.NewSecret(clientSecret), Scopes: []string{"openid", "profile"},
-			Allow: everybody(w.t), Idle: time.Hour, Lifetime: 4 * time.Hour, Key: key, Sessions: w.store, Sealer: sealer{v}, HTTP: client.HTTP(), Now: w.now,
+			Allow: everybody(w.t), Idle: time.Hour, Lifetime: 4 * time.Hour, Key: auth.NewSecret(string(key)), Sessions: w.store, Sealer: sealer{v}, HTTP: client.HTTP(), Now: w.now,
 		},
 		JWT: &signin.JWT{Issuers: []string{w.provider.Issuer()}, Audiences: []string{audience}, HTTP: client.HTTP(), Now: w.now},
 	}

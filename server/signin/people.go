@@ -58,7 +58,7 @@ type OIDC struct {
 	// Idle ends a session that is not used for so long, Lifetime any session.
 	Idle, Lifetime time.Duration
 	// Key signs form tokens, at least [web.MinKey] bytes; servers behind one name share it.
-	Key      []byte
+	Key      auth.Secret
 	Sessions Sessions
 	Sealer   Sealer
 	// HTTP reaches the issuer.

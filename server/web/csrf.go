@@ -19,18 +19,19 @@ const (
 
 // CSRF makes tokens for forms: the HMAC of a random cookie and of what the form is about. Safe for concurrent use.
 type CSRF struct {
-	key     []byte
+	key     auth.Secret
 	cookies Cookies
 }
 
-// NewCSRF uses key, which servers behind one name share; nil makes one that dies with the process.
-func NewCSRF(key []byte, cookies Cookies) (*CSRF, error) {
-	if key == nil {
-		key = make([]byte, MinKey)
-		_, _ = rand.Read(key) // never fails (crypto/rand)
+// NewCSRF uses key, which servers behind one name share; the zero secret makes one that dies with the process.
+func NewCSRF(key auth.Secret, cookies Cookies) (*CSRF, error) {
+	if key.IsZero() {
+		made := make([]byte, MinKey)
+		_, _ = rand.Read(made) // never fails (crypto/rand)
+		key = auth.NewSecret(string(made))
 	}
-	if len(key) < MinKey {
-		return nil, fmt.Errorf("csrf key is %d bytes long, at least %d are needed", len(key), MinKey)
+	if n := len(key.Reveal()); n < MinKey {
+		return nil, fmt.Errorf("csrf key is %d bytes long, at least %d are needed", n, MinKey)
 	}
 	return &CSRF{key: key, cookies: cookies}, nil
 }
@@ -53,7 +54,7 @@ func (c *CSRF) Valid(r *http.Request, token string, about ...string) bool {
 }
 
 func (c *CSRF) sign(cookie string, about []string) string {
-	mac := hmac.New(sha256.New, c.key)
+	mac := hmac.New(sha256.New, []byte(c.key.Reveal()))
 	for _, part := range append([]string{"tarry.csrf.v1", cookie}, about...) {
 		fmt.Fprintf(mac, "%d:%s", len(part), part)
 	}

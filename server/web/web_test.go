@@ -219,14 +219,14 @@ func TestCookies(t *testing.T) {
 
 func TestCSRF(t *testing.T) {
 	t.Parallel()
-	_, err := web.NewCSRF([]byte("short"), web.Cookies{})
+	_, err := web.NewCSRF(auth.NewSecret("short"), web.Cookies{})
 	require.Error(t, err)
-	key := bytes.Repeat([]byte("k"), web.MinKey)
+	key := auth.NewSecret(strings.Repeat("k", web.MinKey))
 	c, err := web.NewCSRF(key, web.Cookies{})
 	require.NoError(t, err)
 	twin, err := web.NewCSRF(key, web.Cookies{})
 	require.NoError(t, err)
-	other, err := web.NewCSRF(nil, web.Cookies{})
+	other, err := web.NewCSRF(auth.Secret{}, web.Cookies{})
 	require.NoError(t, err)
 
 	w := httptest.NewRecorder()

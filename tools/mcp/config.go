@@ -40,7 +40,7 @@ type Config struct {
 	AllowStdio bool
 	// StdioEnv is the environment of such a process ("PATH=/usr/bin"), to which the definition's variables are added.
 	// Nothing else is inherited.
-	StdioEnv []string
+	StdioEnv []auth.Secret
 	// AllowLoopback permits servers to send a person to an http URL of this machine. For development and tests only.
 	AllowLoopback bool
 	// Log may be nil.

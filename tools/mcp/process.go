@@ -26,8 +26,11 @@ func (c *conn) command(ctx context.Context) (sdk.Transport, *session, error) {
 		return nil, nil, err
 	}
 	// Not CommandContext: closing standard input lets the server end by itself.
-	cmd := exec.Command(c.def.Command, c.def.Args...)      //nolint:gosec,noctx // the operator allowed the commands of definitions
-	cmd.Env = append([]string{}, c.opener.cfg.StdioEnv...) // never nil: nil would inherit the worker's environment and its secrets
+	cmd := exec.Command(c.def.Command, c.def.Args...) //nolint:gosec,noctx // the operator allowed the commands of definitions
+	cmd.Env = []string{}                              // never nil: nil would inherit the worker's environment and its secrets
+	for _, variable := range c.opener.cfg.StdioEnv {
+		cmd.Env = append(cmd.Env, variable.Reveal())
+	}
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+value.Reveal())
 	}

@@ -65,7 +65,7 @@ func newStdio(t *testing.T) *mcp.Opener {
 	t.Helper()
 	return newOpener(t, func(c *mcp.Config) {
 		c.AllowStdio = true
-		c.StdioEnv = []string{"FAKE_STDIO_SERVER=1"}
+		c.StdioEnv = []auth.Secret{auth.NewSecret("FAKE_STDIO_SERVER=1")}
 		c.Secrets = fixedSecret("s3cret")
 	})
 }
