@@ -1,15 +1,195 @@
 package e2e_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 
 	"tarry/e2e/invariants"
+	"tarry/internal/demo"
+	"tarry/replay"
 )
 
-// checkSoak checks all that must hold once everything rests.
+// absent are runs of people who never come: they wait, whatever is killed.
+func (c *crowd) absent() (out []runHandle) {
+	c.t.Helper()
+	for _, app := range []string{"chores", "planner", "both", "helper", "guarded", "typed", "asked", "talk"} {
+		in := map[string]string{"task": canaryContent}
+		if soakApps()[app] {
+			in["mode"] = "chat"
+		}
+		out = append(out, c.api.startAs("absent-"+app, app, in))
+	}
+	for _, r := range out {
+		c.waiting(r)
+	}
+	return out
+}
+
+// checkSoak checks all that must hold once everything rests: I1 to I10 of docs/architecture.md.
 func checkSoak(c *crowd) {
 	c.t.Helper()
 	log, err := invariants.Read(c.t.Context(), c.db, c.journal())
 	require.NoError(c.t, err)
-	require.Empty(c.t, invariants.Check(log))
+	for _, v := range invariants.Check(log) { // I6, I8, I9
+		c.t.Errorf("%s", v)
+	}
+	state, err := invariants.CheckState(c.t.Context(), c.db) // I4, I5, I7, I8, I10
+	require.NoError(c.t, err)
+	for _, v := range state {
+		c.t.Errorf("%s", v)
+	}
+	c.checkTools()
+	c.checkHistories(log)
+	c.checkSecrets()
+}
+
+// checkTools: what may not be repeated ran once at most (I6), and every call was made with the account of the session's person (I7).
+func (c *crowd) checkTools() {
+	c.t.Helper()
+	owners := map[string]string{}
+	rows, err := c.db.QueryContext(c.t.Context(), `SELECT calls.id, sessions.usr FROM calls JOIN sessions ON sessions.workflow_id = calls.workflow_id`)
+	require.NoError(c.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var call, user string
+		require.NoError(c.t, rows.Scan(&call, &user))
+		owners[call] = user
+	}
+	require.NoError(c.t, rows.Err())
+	arrived, effects := map[string]int{}, map[string]int{}
+	for _, call := range c.mcp.Calls("") {
+		user, known := owners[call.IdempotencyKey]
+		switch {
+		case !known:
+			c.t.Errorf("I6: a call of %s has the key %q, which is no call's", call.Tool, call.IdempotencyKey)
+		case soakPerson(user) != call.User:
+			c.t.Errorf("I7: a call of %s for %s was made with the account of %s", call.Tool, user, call.User)
+		}
+		if slices.Contains([]string{"add_comment", "create_plan", "publish_plan"}, call.Tool) {
+			arrived[call.IdempotencyKey]++
+		}
+	}
+	for _, e := range c.mcp.Effects() {
+		effects[e.IdempotencyKey]++
+	}
+	for _, counts := range []map[string]int{arrived, effects} {
+		for key, n := range counts {
+			if n > 1 {
+				c.t.Errorf("I6: call %s, which may not run twice, ran %d times", key, n)
+			}
+		}
+	}
+	c.t.Logf("%d calls that may not run twice arrived, of %d", len(arrived), len(owners))
+}
+
+// checkHistories: each run's history is one that today's code makes, holds nothing of what was said (I2), and what waits has nothing
+// running (I3).
+func (c *crowd) checkHistories(log invariants.Log) {
+	c.t.Helper()
+	temporal := c.temporal()
+	n := 0
+	for _, s := range log.Sessions {
+		for run := ""; ; {
+			h, err := history(c.t.Context(), temporal, s.Workflow, run)
+			var gone *serviceerror.NotFound
+			if run == "" && errors.As(err, &gone) {
+				break // a session to which nothing was said
+			}
+			require.NoError(c.t, err, s.Workflow)
+			if _, err := (replay.Replayer{}).History(c.t.Context(), h); err != nil {
+				c.t.Errorf("%s, run %q: %v", s.Workflow, run, err)
+			}
+			n++
+			if run = h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(); run == "" {
+				break
+			}
+		}
+		c.eventually("I3: "+s.Workflow+" waits, and something runs", func() bool {
+			d, err := temporal.DescribeWorkflowExecution(c.t.Context(), s.Workflow, "")
+			var gone *serviceerror.NotFound
+			return errors.As(err, &gone) || err == nil && (d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING ||
+				len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil)
+		})
+	}
+	c.t.Logf("%d sessions with %d histories, all replayed", len(log.Sessions), n)
+}
+
+func history(ctx context.Context, c client.Client, workflow, run string) (*historypb.History, error) {
+	h := &historypb.History{}
+	events := c.GetWorkflowHistory(ctx, workflow, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			return nil, fmt.Errorf("read history: %w", err)
+		}
+		h.Events = append(h.Events, e)
+	}
+	return h, nil
+}
+
+// checkSecrets stops everything and looks for secrets in each table, log and file (I1), and in what Temporal and the logs keep for what was
+// said (I2).
+func (c *crowd) checkSecrets() {
+	c.t.Helper()
+	require.NoError(c.t, c.Stop(soakProcesses()...))
+	mark := []byte(demo.DefaultMark)
+	forms := [][]byte{mark, []byte(hex.EncodeToString(mark))}
+	for skip := range 3 { // base64 has three ways to write what stands in the middle
+		forms = append(forms, []byte(base64.RawStdEncoding.EncodeToString(append(make([]byte, skip), mark...))[skip+1:len(mark)]))
+	}
+	look := func(where string, body []byte) {
+		for _, form := range forms {
+			if bytes.Contains(body, form) {
+				c.t.Errorf("I1: a secret stands in %s: …%s…", where, around(body, string(form)))
+			}
+		}
+	}
+	tables, err := c.db.QueryContext(c.t.Context(), `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'`)
+	require.NoError(c.t, err)
+	var names []string
+	for tables.Next() {
+		var name string
+		require.NoError(c.t, tables.Scan(&name))
+		names = append(names, name)
+	}
+	require.NoError(c.t, tables.Err())
+	require.Contains(c.t, names, "grants")
+	for _, name := range names {
+		rows, err := c.db.QueryContext(c.t.Context(), `SELECT row_to_json(t)::text FROM `+name+` t`)
+		require.NoError(c.t, err)
+		for rows.Next() {
+			var body []byte
+			require.NoError(c.t, rows.Scan(&body))
+			look(name, body)
+		}
+		require.NoError(c.t, rows.Err())
+	}
+	var kept int
+	require.NoError(c.t, filepath.WalkDir(filepath.Join(c.dir, "data"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		body, err := os.ReadFile(path) //nolint:gosec // the test's own folder
+		look(path, body)
+		if bytes.Contains(body, []byte(canaryContent)) {
+			c.t.Errorf("I2: what was said stands in %s: …%s…", path, around(body, canaryContent))
+		}
+		kept++
+		return err
+	}))
+	require.Greater(c.t, kept, len(soakProcesses()))
 }

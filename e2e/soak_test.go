@@ -88,5 +88,15 @@ func TestSoakOnPostgres(t *testing.T) { //nolint:paralleltest // it wants the ma
 	began = time.Now()
 	w.eventually("not every run ends", func() bool { return c.count(t.Context(), `SELECT COUNT(*) FROM invocations WHERE ended = 0`) == 0 })
 	t.Logf("%d messages have ended, the last %s after the last kill", c.count(t.Context(), `SELECT COUNT(*) FROM invocations`), time.Since(began).Round(time.Second))
+	stopAnswering()
+	c.done.Wait()
+
+	absent := c.absent()
+	require.NoError(t, w.Kill(soakProcesses()...))
+	require.NoError(t, w.Start(t.Context(), soakProcesses()...))
+	for _, r := range absent {
+		w.waiting(r)
+	}
+	w.eventually("not every message is delivered", func() bool { return c.count(t.Context(), `SELECT COUNT(*) FROM outbox WHERE done = 0`) == 0 })
 	checkSoak(c)
 }
