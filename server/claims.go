@@ -91,7 +91,7 @@ func (l logins) claim(w http.ResponseWriter, r *http.Request) {
 	}
 	const maxClaim = 4 << 10
 	if err := web.Decode(r, &in, maxClaim); err != nil {
-		web.Refuse(w, r, err)
+		web.Refuse(w, r, l.log, err)
 		return
 	}
 	p, err := l.take(r.Context(), in.Nonce, caller.Service)
@@ -150,7 +150,7 @@ func (l logins) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, connect.ErrProvider):
 		web.Error(w, r, http.StatusBadGateway, "the provider did not complete the login; open the link again")
 	default:
-		web.Error(w, r, http.StatusInternalServerError, "the login could not be completed; open the link again")
+		web.Refuse(w, r, l.log, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"tarry/auth"
 	"tarry/auth/inputs"
@@ -22,6 +23,7 @@ type logins struct {
 	wake func()
 	// parts keep answers for services.
 	parts *wiring.Parts
+	log   *slog.Logger
 }
 
 var _ connect.Logins = logins{}

@@ -32,7 +32,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c}
 	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
-	behind := logins{service: c.Parts.Logins, keys: c.Parts.Keys, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake, parts: c.Parts}
+	behind := logins{service: c.Parts.Logins, keys: c.Parts.Keys, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake, parts: c.Parts, log: c.Log}
 	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: behind, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Log: c.Log})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)

@@ -10,6 +10,7 @@ import (
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/server/signin"
+	"tarry/server/web"
 )
 
 // Connections keeps what logins gave. Safe for concurrent use.
@@ -81,7 +82,7 @@ func (h *Handler) list(r *http.Request) (any, error) {
 	page, err := h.Connections.Accounts(r.Context(), Query{App: owner.App, User: owner.User, After: query.Get("after"), Limit: most}, caller.Access())
 	switch {
 	case errors.Is(err, auth.ErrCursor):
-		return nil, refuse(http.StatusBadRequest, "after is not a cursor: take the next of an earlier answer")
+		return nil, web.Refusal(http.StatusBadRequest, "after is not a cursor: take the next of an earlier answer")
 	case err != nil:
 		return nil, fmt.Errorf("list accounts: %w", err)
 	}
@@ -98,7 +99,7 @@ func (h *Handler) disconnect(tell bool) func(*http.Request) (any, error) {
 		out, err := h.Connections.Disconnect(r.Context(), owner, r.PathValue("account"), tell)
 		switch {
 		case errors.Is(err, ErrUnknown):
-			return nil, refuse(http.StatusNotFound, "no such account; GET /apps/%s/users/%s/accounts lists those there are", owner.App, owner.User)
+			return nil, web.Refusal(http.StatusNotFound, "no such account; GET /apps/%s/users/%s/accounts lists those there are", owner.App, owner.User)
 		case err != nil:
 			return nil, fmt.Errorf("disconnect account: %w", err)
 		}
@@ -110,9 +111,9 @@ func ownerOf(caller signin.Principal, app, user string) (agent.Owner, error) {
 	owner, err := caller.Owner(app, user)
 	switch {
 	case errors.Is(err, agent.ErrInvalidOwner):
-		return owner, refuse(http.StatusBadRequest, "%v", err)
+		return owner, web.Refusal(http.StatusBadRequest, "%v", err)
 	case err != nil:
-		return owner, refuse(http.StatusForbidden, "the caller may not act for this user of this app")
+		return owner, web.Refusal(http.StatusForbidden, "the caller may not act for this user of this app")
 	}
 	return owner, nil
 }

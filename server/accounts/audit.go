@@ -12,6 +12,7 @@ import (
 
 	"tarry/auth"
 	"tarry/server/signin"
+	"tarry/server/web"
 )
 
 // Audit reads the audit log.
@@ -67,7 +68,7 @@ func (h *Handler) audit(r *http.Request) (any, error) {
 	}, caller.Access(), most)
 	switch {
 	case errors.Is(err, auth.ErrCursor):
-		return nil, refuse(http.StatusBadRequest, "after is not a cursor: take the next of an earlier answer")
+		return nil, web.Refusal(http.StatusBadRequest, "after is not a cursor: take the next of an earlier answer")
 	case err != nil:
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
@@ -90,13 +91,13 @@ func mayRead(caller signin.Principal, app, user string) (string, error) {
 	}
 	if user == "" {
 		if _, err := caller.Owner(app, uuid.NewString()); err != nil {
-			return "", refuse(http.StatusForbidden, "the caller may not see what everybody's is: name a user, and an app, that the caller may act for")
+			return "", web.Refusal(http.StatusForbidden, "the caller may not see what everybody's is: name a user, and an app, that the caller may act for")
 		}
 		return "", nil
 	}
 	owner, err := caller.Owner(app, user)
 	if err != nil {
-		return "", refuse(http.StatusForbidden, "the caller may not see what this user's is: name a user, and an app, that the caller may act for")
+		return "", web.Refusal(http.StatusForbidden, "the caller may not see what this user's is: name a user, and an app, that the caller may act for")
 	}
 	return owner.User, nil
 }
@@ -108,7 +109,7 @@ func moment(query url.Values, name string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return t, refuse(http.StatusBadRequest, "%s is not a time such as 2026-03-01T12:00:00Z", name)
+		return t, web.Refusal(http.StatusBadRequest, "%s is not a time such as 2026-03-01T12:00:00Z", name)
 	}
 	return t, nil
 }

@@ -87,21 +87,21 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) {
 		user = caller.User
 	}
 	if user == "" { // a service has users, and is none
-		p.handler.fail(w, r, refuse(http.StatusBadRequest, "name a user: %s?user=…", Path))
+		web.Refuse(w, r, p.handler.Logger, web.Refusal(http.StatusBadRequest, "name a user: %s?user=…", Path))
 		return
 	}
 	user, err := mayRead(caller, "", user)
 	if err != nil {
-		p.handler.fail(w, r, err)
+		web.Refuse(w, r, p.handler.Logger, err)
 		return
 	}
 	page, err := p.connections.Accounts(r.Context(), Query{User: user, After: query.Get("after"), Limit: pageSize}, caller.Access())
 	switch {
 	case errors.Is(err, auth.ErrCursor):
-		p.handler.fail(w, r, refuse(http.StatusBadRequest, "this page of the list does not exist"))
+		web.Refuse(w, r, p.handler.Logger, web.Refusal(http.StatusBadRequest, "this page of the list does not exist"))
 		return
 	case err != nil:
-		p.handler.fail(w, r, fmt.Errorf("list accounts: %w", err))
+		web.Refuse(w, r, p.handler.Logger, fmt.Errorf("list accounts: %w", err))
 		return
 	}
 	v := view{Frame: web.Frame{Title: "Connected accounts"}, Who: web.Who{User: user}, Accounts: page.Accounts, CSRF: p.csrf.Token(w, r, csrfAbout, user, caller.Subject)}
@@ -117,7 +117,7 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) {
 	}
 	var body bytes.Buffer
 	if err := p.page.ExecuteTemplate(&body, "accounts.html", v); err != nil {
-		p.handler.fail(w, r, fmt.Errorf("render page: %w", err))
+		web.Refuse(w, r, p.handler.Logger, fmt.Errorf("render page: %w", err))
 		return
 	}
 	web.PageHeaders(w.Header(), true)
@@ -153,12 +153,12 @@ func (p *Pages) disconnect(w http.ResponseWriter, r *http.Request) {
 	caller := signin.FromContext(r.Context())
 	account, ok := p.form(w, r, caller)
 	if !ok {
-		p.handler.fail(w, r, refuse(http.StatusForbidden, "This page is out of date, or was opened in another browser. Nothing was changed. Open it again, and allow cookies for this site."))
+		web.Refuse(w, r, p.handler.Logger, web.Refusal(http.StatusForbidden, "This page is out of date, or was opened in another browser. Nothing was changed. Open it again, and allow cookies for this site."))
 		return
 	}
 	owner, err := ownerOf(caller, account.App, account.User)
 	if err != nil {
-		p.handler.fail(w, r, err)
+		web.Refuse(w, r, p.handler.Logger, err)
 		return
 	}
 	tell := r.PostForm.Get("action") != "delete"
@@ -167,7 +167,7 @@ func (p *Pages) disconnect(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrUnknown):
 		done = doneGone
 	case err != nil:
-		p.handler.fail(w, r, fmt.Errorf("disconnect account: %w", err))
+		web.Refuse(w, r, p.handler.Logger, fmt.Errorf("disconnect account: %w", err))
 		return
 	case tell && out.Revoked:
 		done = doneRevoked

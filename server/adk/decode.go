@@ -18,7 +18,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
+		return nil, web.Refusal(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
 	case err != nil:
 		return nil, &web.RequestError{Status: http.StatusBadRequest, Text: "the body could not be read", Err: err}
 	}

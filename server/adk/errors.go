@@ -11,16 +11,12 @@ import (
 	"tarry/session"
 )
 
-func refuse(status int, format string, args ...any) error {
-	return &web.RequestError{Status: status, Text: fmt.Sprintf(format, args...)}
-}
-
 func invalid(format string, args ...any) error {
-	return refuse(http.StatusBadRequest, format, args...)
+	return web.Refusal(http.StatusBadRequest, format, args...)
 }
 
 func notFound(format string, args ...any) error {
-	return refuse(http.StatusNotFound, format, args...)
+	return web.Refusal(http.StatusNotFound, format, args...)
 }
 
 // notAllowed is for what [Handler.Owner] says.
@@ -51,14 +47,12 @@ type failure struct {
 
 // fail answers with JSON. What a client may not read goes to the log, under the request id that it gets.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if status, text, show := h.explain(r, err); show {
-		web.Error(w, r, status, text)
-	}
+	web.Refuse(w, r, h.Logger, err)
 }
 
 // failSSE answers as a stream that has the error's status: ADK's web UI looks at the body only.
 func (h *Handler) failSSE(w http.ResponseWriter, r *http.Request, err error) {
-	if status, text, show := h.explain(r, err); show {
+	if status, text, show := web.Explain(r, h.Logger, err); show {
 		h.frame(r, stream.NewWriter(w, status), text)
 	}
 }
@@ -67,17 +61,4 @@ func (h *Handler) frame(r *http.Request, out *stream.Writer, text string) {
 	if err := out.Data("", failure{text, web.RequestID(r.Context())}); err != nil {
 		h.Logger.DebugContext(r.Context(), "client went away", "err", err)
 	}
-}
-
-// explain says what to answer to err; show is false when the client is gone.
-func (h *Handler) explain(r *http.Request, err error) (status int, text string, show bool) {
-	if r.Context().Err() != nil {
-		return 0, "", false
-	}
-	var known *web.RequestError
-	if errors.As(err, &known) {
-		return known.Status, known.Text, true
-	}
-	h.Logger.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", web.RequestID(r.Context()), "err", err)
-	return http.StatusInternalServerError, "internal error; the server's log says more under this request id", true
 }

@@ -14,6 +14,7 @@ import (
 
 	"tarry/agent"
 	"tarry/auth"
+	"tarry/server/web"
 	"tarry/session"
 )
 
@@ -44,7 +45,7 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 		}
 		request, err := h.Requests.Request(ctx, r.id, func(o agent.Owner) bool { return o == row.Owner })
 		if errors.Is(err, auth.ErrNoRequest) && !agent.Reserved(call.Name) {
-			return out, refuse(http.StatusConflict, "functionResponse %s: the call of %s does not wait for a result; it runs, or has one", r.id, call.Name)
+			return out, web.Refusal(http.StatusConflict, "functionResponse %s: the call of %s does not wait for a result; it runs, or has one", r.id, call.Name)
 		}
 		if err != nil {
 			return out, fmt.Errorf("request of reply: %w", err)

@@ -46,7 +46,7 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		h.fail(w, r, err)
 	case problem != "" && len(events) == 0:
-		h.fail(w, r, refuse(http.StatusInternalServerError, "%s", problem))
+		h.fail(w, r, web.Refusal(http.StatusInternalServerError, "%s", problem))
 	default:
 		web.JSON(w, http.StatusOK, bodies(events))
 	}
@@ -77,7 +77,7 @@ func (h *Handler) runSSE(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		var show bool
-		if _, problem, show = h.explain(r, err); !show {
+		if _, problem, show = web.Explain(r, h.Logger, err); !show {
 			return
 		}
 	}
@@ -147,9 +147,9 @@ func (h *Handler) post(ctx context.Context, row session.Session, in runRequest) 
 	}
 	switch err := h.Log.Post(ctx, row.Owner, row.ID, hash, string(wire.ModeChat), m); {
 	case errors.Is(err, session.ErrClosed):
-		return heard{}, refuse(http.StatusConflict, "session %s has ended and takes no further message; create another", row.ID)
+		return heard{}, web.Refusal(http.StatusConflict, "session %s has ended and takes no further message; create another", row.ID)
 	case errors.Is(err, session.ErrFull):
-		return heard{}, refuse(http.StatusTooManyRequests, "%d messages of session %s wait for their turn; send more when some were answered", session.MaxQueued, row.ID)
+		return heard{}, web.Refusal(http.StatusTooManyRequests, "%d messages of session %s wait for their turn; send more when some were answered", session.MaxQueued, row.ID)
 	case err != nil:
 		return heard{}, noSession(err, row.ID)
 	}

@@ -127,7 +127,7 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request) (sessionJSON, e
 	row := session.Session{Owner: owner, ID: id, WorkflowID: h.Starter.WorkflowID(owner, id), Initial: state}
 	switch err := h.Log.Create(r.Context(), row); {
 	case errors.Is(err, session.ErrExists):
-		return sessionJSON{}, refuse(http.StatusConflict, "session %s exists already", id)
+		return sessionJSON{}, web.Refusal(http.StatusConflict, "session %s exists already", id)
 	case err != nil:
 		return sessionJSON{}, fmt.Errorf("create session: %w", err)
 	}

@@ -54,7 +54,7 @@ func (h *Handler) asked(r *http.Request, row session.Session, id, kind string) (
 	switch {
 	case errors.Is(err, auth.ErrNoRequest), err == nil && (q.WorkflowID != row.WorkflowID || q.Need.Type != kind):
 		what := map[string]string{auth.TypeQuestion: "asks for no answer", auth.TypeResult: "waits for no result", auth.TypeConfirmation: "asks for no approval"}[kind]
-		return q, nil, refuse(http.StatusNotFound, "session %s %s under the id %q; its status names those that are open", row.ID, what, id)
+		return q, nil, web.Refusal(http.StatusNotFound, "session %s %s under the id %q; its status names those that are open", row.ID, what, id)
 	case err != nil:
 		return q, nil, fmt.Errorf("find request: %w", err)
 	}
@@ -72,7 +72,7 @@ func (h *Handler) answer(r *http.Request) (any, error) {
 		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
 	}
 	if !in.Decline && len(in.Response) == 0 {
-		return nil, refuse(http.StatusBadRequest, "response is missing: say what the answer is, or decline")
+		return nil, web.Refusal(http.StatusBadRequest, "response is missing: say what the answer is, or decline")
 	}
 	id := r.PathValue("request")
 	q, access, err := h.asked(r, row, id, auth.TypeQuestion)
@@ -87,7 +87,7 @@ func (h *Handler) answer(r *http.Request) (any, error) {
 	}
 	var response any
 	if err := json.Unmarshal(in.Response, &response); err != nil {
-		return nil, refuse(http.StatusBadRequest, "response is not JSON")
+		return nil, web.Refusal(http.StatusBadRequest, "response is not JSON")
 	}
 	value, err := h.Answers.Fit(q, map[string]any{"response": response})
 	if err != nil {
@@ -120,10 +120,10 @@ func (h *Handler) result(r *http.Request) (any, error) {
 		q, err = h.Answers.Decline(r.Context(), access, id)
 		return h.decided(q, err)
 	case len(in.Response) == 0:
-		return nil, refuse(http.StatusBadRequest, "response is missing: say what came of the call")
+		return nil, web.Refusal(http.StatusBadRequest, "response is missing: say what came of the call")
 	}
 	if err := json.Unmarshal(in.Response, &response); err != nil {
-		return nil, refuse(http.StatusBadRequest, "response is not JSON")
+		return nil, web.Refusal(http.StatusBadRequest, "response is not JSON")
 	}
 	object, ok := response.(map[string]any)
 	if !ok {
@@ -138,14 +138,14 @@ func (h *Handler) result(r *http.Request) (any, error) {
 }
 
 func over(q auth.Request) error {
-	return refuse(http.StatusConflict, "request %s is over: %s; nothing was changed", q.ID, q.Status)
+	return web.Refusal(http.StatusConflict, "request %s is over: %s; nothing was changed", q.ID, q.Status)
 }
 
 func (h *Handler) decided(q auth.Request, err error) (any, error) {
 	var wrong *auth.AnswerError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, refuse(http.StatusUnprocessableEntity, "response: %s; the request stays as it is", wrong.Text)
+		return nil, web.Refusal(http.StatusUnprocessableEntity, "response: %s; the request stays as it is", wrong.Text)
 	case errors.Is(err, auth.ErrClosed):
 		return nil, over(q)
 	case err != nil:

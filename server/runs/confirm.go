@@ -44,7 +44,7 @@ func (h *Handler) confirm(r *http.Request) (any, error) {
 		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
 	}
 	if in.Confirmed == nil {
-		return nil, refuse(http.StatusBadRequest, "confirmed is missing: say true or false")
+		return nil, web.Refusal(http.StatusBadRequest, "confirmed is missing: say true or false")
 	}
 	id := r.PathValue("request")
 	_, access, err := h.asked(r, row, id, auth.TypeConfirmation)
@@ -58,7 +58,7 @@ func (h *Handler) confirm(r *http.Request) (any, error) {
 	q, err := h.Confirmations.Confirm(r.Context(), access, id, *in.Confirmed, said)
 	switch {
 	case errors.Is(err, auth.ErrClosed):
-		return nil, refuse(http.StatusConflict, "request %s is over: %s; nothing was changed", id, q.Status)
+		return nil, web.Refusal(http.StatusConflict, "request %s is over: %s; nothing was changed", id, q.Status)
 	case err != nil:
 		return nil, fmt.Errorf("confirm: %w", err)
 	}

@@ -22,12 +22,12 @@ type end struct {
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	row, err := h.session(r)
 	if err != nil {
-		h.fail(w, r, err)
+		web.Refuse(w, r, h.Logger, err)
 		return
 	}
 	o, err := h.options(r)
 	if err != nil {
-		h.fail(w, r, err)
+		web.Refuse(w, r, h.Logger, err)
 		return
 	}
 	if truth(r, "follow") {
@@ -36,7 +36,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 	view, err := h.Log.Timeline(r.Context(), row.Owner, row.ID, o.After)
 	if err != nil {
-		h.fail(w, r, noSession(err, row.ID))
+		web.Refuse(w, r, h.Logger, noSession(err, row.ID))
 		return
 	}
 	out := []json.RawMessage{}
@@ -59,7 +59,7 @@ func (h *Handler) options(r *http.Request) (stream.Options, error) {
 	if after != "" {
 		var err error
 		if o.After, err = strconv.ParseInt(after, 10, 64); err != nil || o.After < 0 {
-			return o, refuse(http.StatusBadRequest, "after and Last-Event-ID are the id of an event of this stream, a number")
+			return o, web.Refusal(http.StatusBadRequest, "after and Last-Event-ID are the id of an event of this stream, a number")
 		}
 	}
 	switch q.Get("until") {
@@ -70,7 +70,7 @@ func (h *Handler) options(r *http.Request) (stream.Options, error) {
 	case "wait":
 		o.Until = stream.UntilPause
 	default:
-		return o, refuse(http.StatusBadRequest, "until is none of closed, end, wait")
+		return o, web.Refusal(http.StatusBadRequest, "until is none of closed, end, wait")
 	}
 	return o, nil
 }

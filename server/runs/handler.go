@@ -70,48 +70,18 @@ type Handler struct {
 // Mount adds the routes to mux.
 func (h *Handler) Mount(mux *http.ServeMux) {
 	const user, one = "/apps/{app}/users/{user}", "/apps/{app}/users/{user}/sessions/{session}"
-	mux.HandleFunc("GET /runs", h.json(http.StatusOK, h.list))
-	mux.HandleFunc("GET /logins", h.json(http.StatusOK, h.logins))
-	mux.HandleFunc("POST "+user+"/runs", h.json(http.StatusAccepted, h.start))
-	mux.HandleFunc("GET "+one+"/status", h.json(http.StatusOK, h.status))
+	mux.HandleFunc("GET /runs", web.Answer(h.Logger, http.StatusOK, h.list))
+	mux.HandleFunc("GET /logins", web.Answer(h.Logger, http.StatusOK, h.logins))
+	mux.HandleFunc("POST "+user+"/runs", web.Answer(h.Logger, http.StatusAccepted, h.start))
+	mux.HandleFunc("GET "+one+"/status", web.Answer(h.Logger, http.StatusOK, h.status))
 	mux.HandleFunc("GET "+one+"/events", h.events)
-	mux.HandleFunc("POST "+one+"/cancel", h.json(http.StatusAccepted, h.cancel))
-	mux.HandleFunc("POST "+one+"/calls/{call}/cancel", h.json(http.StatusAccepted, h.cancelCall))
-	mux.HandleFunc("POST "+one+"/confirmations/{request}", h.json(http.StatusOK, h.confirm))
-	mux.HandleFunc("POST "+one+"/inputs/{request}", h.json(http.StatusOK, h.answer))
-	mux.HandleFunc("POST "+one+"/keys/{request}", h.json(http.StatusOK, h.key))
-	mux.HandleFunc("POST "+one+"/calls/{call}/result", h.json(http.StatusOK, h.result))
+	mux.HandleFunc("POST "+one+"/cancel", web.Answer(h.Logger, http.StatusAccepted, h.cancel))
+	mux.HandleFunc("POST "+one+"/calls/{call}/cancel", web.Answer(h.Logger, http.StatusAccepted, h.cancelCall))
+	mux.HandleFunc("POST "+one+"/confirmations/{request}", web.Answer(h.Logger, http.StatusOK, h.confirm))
+	mux.HandleFunc("POST "+one+"/inputs/{request}", web.Answer(h.Logger, http.StatusOK, h.answer))
+	mux.HandleFunc("POST "+one+"/keys/{request}", web.Answer(h.Logger, http.StatusOK, h.key))
+	mux.HandleFunc("POST "+one+"/calls/{call}/result", web.Answer(h.Logger, http.StatusOK, h.result))
 	mux.HandleFunc("GET "+one+"/history", h.history)
-}
-
-// json makes a handler of a function that returns what to answer.
-func (h *Handler) json(status int, f func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		out, err := f(r)
-		if err != nil {
-			h.fail(w, r, err)
-			return
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		web.JSON(w, status, out)
-	}
-}
-
-// fail answers an error; what the client may not read goes to the log, under the request id that it gets.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var known *web.RequestError
-	switch {
-	case r.Context().Err() != nil: // the client is gone
-	case errors.As(err, &known):
-		web.Error(w, r, known.Status, known.Text)
-	default:
-		h.Logger.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", web.RequestID(r.Context()), "err", err)
-		web.Error(w, r, http.StatusInternalServerError, "internal error; the server's log says more under this request id")
-	}
-}
-
-func refuse(status int, format string, args ...any) error {
-	return &web.RequestError{Status: status, Text: fmt.Sprintf(format, args...)}
 }
 
 func (h *Handler) owner(r *http.Request, app, user string) (agent.Owner, error) {
@@ -123,7 +93,7 @@ func (h *Handler) owner(r *http.Request, app, user string) (agent.Owner, error) 
 	case errors.As(err, &known):
 		return owner, known
 	case errors.Is(err, agent.ErrInvalidOwner):
-		return owner, refuse(http.StatusBadRequest, "%v", err)
+		return owner, web.Refusal(http.StatusBadRequest, "%v", err)
 	}
 	return owner, &web.RequestError{Status: http.StatusForbidden, Text: "the caller may not act for this user of this app", Err: err}
 }
@@ -143,7 +113,7 @@ func (h *Handler) session(r *http.Request) (session.Session, error) {
 
 func noSession(err error, id string) error {
 	if errors.Is(err, session.ErrNotFound) {
-		return refuse(http.StatusNotFound, "session %s does not exist; GET /runs?all=true&user=… lists those that do", id)
+		return web.Refusal(http.StatusNotFound, "session %s does not exist; GET /runs?all=true&user=… lists those that do", id)
 	}
 	return fmt.Errorf("session: %w", err)
 }
@@ -153,7 +123,7 @@ func (h *Handler) owners(r *http.Request) ([]agent.Owner, error) {
 	q := r.URL.Query()
 	user := q.Get("user")
 	if user == "" {
-		return nil, refuse(http.StatusBadRequest, "the query parameter user is missing")
+		return nil, web.Refusal(http.StatusBadRequest, "the query parameter user is missing")
 	}
 	if app := q.Get("app"); app != "" {
 		owner, err := h.owner(r, app, user)
@@ -186,7 +156,7 @@ func limit(r *http.Request) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > mostLimit {
-		return 0, refuse(http.StatusBadRequest, "limit is not a number from 1 to %d", mostLimit)
+		return 0, web.Refusal(http.StatusBadRequest, "limit is not a number from 1 to %d", mostLimit)
 	}
 	return n, nil
 }

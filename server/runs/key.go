@@ -43,7 +43,7 @@ func (h *Handler) key(r *http.Request) (any, error) {
 	q, err := h.Answers.Request(r.Context(), access, id)
 	switch {
 	case errors.Is(err, auth.ErrNoRequest), err == nil && (q.WorkflowID != row.WorkflowID || q.Need.Typed == nil):
-		return nil, refuse(http.StatusNotFound, "session %s asks for no key under the id %q; its status names those that are open", row.ID, id)
+		return nil, web.Refusal(http.StatusNotFound, "session %s asks for no key under the id %q; its status names those that are open", row.ID, id)
 	case err != nil:
 		return nil, fmt.Errorf("find request: %w", err)
 	case !q.Status.Open():
@@ -55,7 +55,7 @@ func (h *Handler) key(r *http.Request) (any, error) {
 	}
 	var wrong *auth.AnswerError
 	if errors.As(err, &wrong) {
-		return nil, refuse(http.StatusUnprocessableEntity, "secret: %s; the request stays as it is", wrong.Text)
+		return nil, web.Refusal(http.StatusUnprocessableEntity, "secret: %s; the request stays as it is", wrong.Text)
 	}
 	return h.decided(q, err)
 }

@@ -72,7 +72,7 @@ func (h *Handler) cancel(r *http.Request) (any, error) {
 	if in.Invocation != "" {
 		i, err := h.Log.Invocation(r.Context(), row.Owner, in.Invocation)
 		if errors.Is(err, session.ErrNotFound) || (err == nil && i.Session != row.ID) {
-			return nil, refuse(http.StatusNotFound, "invocation %s is not one of session %s; its status names the current one", in.Invocation, row.ID)
+			return nil, web.Refusal(http.StatusNotFound, "invocation %s is not one of session %s; its status names the current one", in.Invocation, row.ID)
 		} else if err != nil {
 			return nil, fmt.Errorf("invocation: %w", err)
 		}
@@ -95,11 +95,11 @@ func (h *Handler) cancelCall(r *http.Request) (any, error) {
 	call, err := h.Log.Call(r.Context(), row, id)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
-		return nil, refuse(http.StatusNotFound, "call %s is not one of session %s; its events name the calls (functionCall.id)", id, row.ID)
+		return nil, web.Refusal(http.StatusNotFound, "call %s is not one of session %s; its events name the calls (functionCall.id)", id, row.ID)
 	case err != nil:
 		return nil, fmt.Errorf("call: %w", err)
 	case call.Answer != "":
-		return nil, refuse(http.StatusConflict, "call %s of tool %s has its result already; nothing is left to cancel", id, call.Name)
+		return nil, web.Refusal(http.StatusConflict, "call %s of tool %s has its result already; nothing is left to cancel", id, call.Name)
 	}
 	if err := h.Canceller.CancelCall(r.Context(), row, id); err != nil {
 		return nil, fmt.Errorf("cancel call: %w", err)
@@ -112,19 +112,19 @@ func (h *Handler) cancelCall(r *http.Request) (any, error) {
 func (h *Handler) history(w http.ResponseWriter, r *http.Request) {
 	row, err := h.session(r)
 	if err != nil {
-		h.fail(w, r, err)
+		web.Refuse(w, r, h.Logger, err)
 		return
 	}
 	body, err := h.Histories.History(r.Context(), row.WorkflowID, r.URL.Query().Get("run"))
 	switch {
 	case errors.Is(err, session.ErrNotFound) && r.URL.Query().Get("run") != "":
-		h.fail(w, r, refuse(http.StatusNotFound, "session %s has no run %s, or its history is past its retention", row.ID, r.URL.Query().Get("run")))
+		web.Refuse(w, r, h.Logger, web.Refusal(http.StatusNotFound, "session %s has no run %s, or its history is past its retention", row.ID, r.URL.Query().Get("run")))
 		return
 	case errors.Is(err, session.ErrNotFound):
-		h.fail(w, r, refuse(http.StatusNotFound, "session %s has no workflow: nothing was sent to it yet, or its history is past its retention", row.ID))
+		web.Refuse(w, r, h.Logger, web.Refusal(http.StatusNotFound, "session %s has no workflow: nothing was sent to it yet, or its history is past its retention", row.ID))
 		return
 	case err != nil:
-		h.fail(w, r, fmt.Errorf("history: %w", err))
+		web.Refuse(w, r, h.Logger, fmt.Errorf("history: %w", err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

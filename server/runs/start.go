@@ -32,7 +32,7 @@ func (h *Handler) start(r *http.Request) (any, error) {
 	}
 	hash, err := h.Starter.Definition(r.Context(), owner.App)
 	if errors.Is(err, session.ErrNotFound) {
-		return nil, refuse(http.StatusNotFound, "app %s is not published by any worker; start one, or see GET /list-apps", owner.App)
+		return nil, web.Refusal(http.StatusNotFound, "app %s is not published by any worker; start one, or see GET /list-apps", owner.App)
 	} else if err != nil {
 		return nil, fmt.Errorf("definition of app: %w", err)
 	}
@@ -49,9 +49,9 @@ func (h *Handler) start(r *http.Request) (any, error) {
 	}
 	switch err := h.Log.Post(r.Context(), owner, in.Session, hash, string(in.Mode), m); {
 	case errors.Is(err, session.ErrClosed):
-		return nil, refuse(http.StatusConflict, "session %s has ended; leave session out to create another", in.Session)
+		return nil, web.Refusal(http.StatusConflict, "session %s has ended; leave session out to create another", in.Session)
 	case errors.Is(err, session.ErrFull):
-		return nil, refuse(http.StatusTooManyRequests, "%d messages of session %s wait for their turn; send more when some were answered", session.MaxQueued, in.Session)
+		return nil, web.Refusal(http.StatusTooManyRequests, "%d messages of session %s wait for their turn; send more when some were answered", session.MaxQueued, in.Session)
 	case err != nil:
 		return nil, noSession(err, in.Session)
 	}
@@ -61,16 +61,16 @@ func (h *Handler) start(r *http.Request) (any, error) {
 
 func (in *Start) check() error {
 	if in.Task == "" {
-		return refuse(http.StatusBadRequest, "task is missing: say what the agent should do")
+		return web.Refusal(http.StatusBadRequest, "task is missing: say what the agent should do")
 	}
 	if in.Mode != wire.ModeJob && in.Mode != wire.ModeChat {
-		return refuse(http.StatusBadRequest, "mode is neither job nor chat")
+		return web.Refusal(http.StatusBadRequest, "mode is neither job nor chat")
 	}
 	if in.Session == "" {
 		in.Session = uuid.NewString()
 	}
 	if err := agent.CheckID("session", in.Session); err != nil {
-		return refuse(http.StatusBadRequest, "%v", err)
+		return web.Refusal(http.StatusBadRequest, "%v", err)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (h *Handler) create(r *http.Request, row session.Session) error {
 	}
 	fresh := old.Definition == "" // created through ADK's API, and nothing said yet
 	if !fresh && (old.Mode != string(wire.ModeChat) || row.Mode != string(wire.ModeChat)) {
-		return refuse(http.StatusConflict, "session %s exists already; leave session out to create another", row.ID)
+		return web.Refusal(http.StatusConflict, "session %s exists already; leave session out to create another", row.ID)
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 // ErrNoBody is in the error of [Decode] when the body is empty; many of ADK's routes allow that.
 var ErrNoBody = errors.New("empty body")
 
-// RequestError is a request that cannot be served, with the fixed text that the caller may see. [Refuse] writes it.
+// RequestError is a request that cannot be served, with the fixed text that the caller may see. [Refuse] writes it,
+// [Refusal] makes it.
 type RequestError struct {
 	Status int
 	Text   string
@@ -30,6 +31,11 @@ func (e *RequestError) Error() string {
 
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
+
+// Refusal makes a [*RequestError] without a cause.
+func Refusal(status int, format string, args ...any) error {
+	return &RequestError{Status: status, Text: fmt.Sprintf(format, args...)}
+}
 
 // Cap limits every request body to maxBytes; reading more fails and closes the connection.
 func Cap(maxBytes int64) Middleware {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"strings"
 )
@@ -43,14 +44,41 @@ func Error(w http.ResponseWriter, r *http.Request, status int, text string) {
 	_ = template.Must(Templates(nil, nil)).ExecuteTemplate(w, "error", page) // the client is gone; nobody is left to tell
 }
 
-// Refuse answers a [*RequestError] as it says, and anything else with 500 and a fixed text.
-func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+// internalError is what callers read of errors that are not theirs.
+const internalError = "internal error; the server's log says more under this request id"
+
+// Explain says what to answer to err: what a [*RequestError] says, or 500 and a fixed text. Then the cause goes to log, under the
+// request id that the caller gets. show is false when the client is gone, and that is why.
+func Explain(r *http.Request, log *slog.Logger, err error) (status int, text string, show bool) {
 	var e *RequestError
 	if errors.As(err, &e) {
-		Error(w, r, e.Status, e.Text)
-		return
+		return e.Status, e.Text, true // also where the body was too slow, which ends the context
 	}
-	Error(w, r, http.StatusInternalServerError, "internal error")
+	if r.Context().Err() != nil {
+		return 0, "", false
+	}
+	log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", RequestID(r.Context()), "err", err)
+	return http.StatusInternalServerError, internalError, true
+}
+
+// Refuse answers what [Explain] says.
+func Refuse(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error) {
+	if status, text, show := Explain(r, log, err); show {
+		Error(w, r, status, text)
+	}
+}
+
+// Answer makes a handler of a function that returns what to answer, as JSON that nobody keeps.
+func Answer(log *slog.Logger, status int, f func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out, err := f(r)
+		if err != nil {
+			Refuse(w, r, log, err)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		JSON(w, status, out)
+	}
 }
 
 // WantsPage says whether the client asks for HTML rather than JSON.

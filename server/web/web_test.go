@@ -115,7 +115,7 @@ func TestDecode(t *testing.T) {
 			require.NotContains(t, err.Error(), "12345678")
 			require.Equal(t, tc.name == "empty", errors.Is(err, web.ErrNoBody))
 			w := httptest.NewRecorder()
-			web.Refuse(w, r, err)
+			web.Refuse(w, r, slog.New(slog.DiscardHandler), err)
 			require.Equal(t, tc.status, w.Code)
 			require.True(t, json.Valid(w.Body.Bytes()))
 		})
@@ -125,7 +125,9 @@ func TestDecode(t *testing.T) {
 func TestRefuseHidesOtherErrors(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	web.Refuse(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), errors.New("SECRET"))
+	var logs bytes.Buffer
+	web.Refuse(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), slog.New(slog.NewTextHandler(&logs, nil)), errors.New("SECRET"))
+	require.Contains(t, logs.String(), "SECRET")
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.NotContains(t, w.Body.String(), "SECRET")
 }
@@ -267,7 +269,7 @@ func TestSlowBodies(t *testing.T) {
 		var v any
 		if err := web.Decode(r, &v, 100); err != nil {
 			read <- err
-			web.Refuse(w, r, err)
+			web.Refuse(w, r, slog.New(slog.DiscardHandler), err)
 			return
 		}
 		// The limit is for the body alone: an answer may take longer, and its client is still there.
