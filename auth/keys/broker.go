@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"tarry/agent"
 	"tarry/auth"
@@ -20,18 +19,15 @@ func (s *Service) Broker(next auth.Broker, owner agent.Owner, use oauth.Use, scr
 	if scrub == nil {
 		scrub = &auth.Scrubber{}
 	}
-	return &broker{service: s, next: next, owner: owner, use: use, scrub: scrub, used: map[string]bool{}}
+	return &broker{service: s, next: next, owner: owner, uses: oauth.NewUses(s.Store, use), scrub: scrub}
 }
 
 type broker struct {
 	service *Service
 	next    auth.Broker
 	owner   agent.Owner
-	use     oauth.Use
+	uses    *oauth.Uses
 	scrub   *auth.Scrubber
-
-	mu   sync.Mutex
-	used map[string]bool
 }
 
 // Token implements [auth.Broker].
@@ -116,7 +112,7 @@ func (b *broker) reveal(ctx context.Context, g oauth.Grant, want auth.Want) (aut
 		return auth.AccessToken{}, err
 	}
 	learn(v, b.scrub)
-	if err := b.record(ctx, g, want); err != nil {
+	if err := b.uses.Record(ctx, g, want.Tool); err != nil {
 		return auth.AccessToken{}, err
 	}
 	return auth.AccessToken{Access: v.Secret, Username: v.Username, Version: g.Version}, nil
@@ -146,27 +142,8 @@ func (b *broker) own(ctx context.Context, slot auth.Slot, want auth.Want) (auth.
 	if err := check(v, k); err != nil {
 		return auth.AccessToken{}, misconfigured("%s: %s", a.Secret, err.Error())
 	}
-	if err := b.record(ctx, oauth.Grant{Slot: slot}, want); err != nil {
+	if err := b.uses.Record(ctx, oauth.Grant{Slot: slot}, want.Tool); err != nil {
 		return auth.AccessToken{}, err
 	}
 	return auth.AccessToken{Access: v.Secret, Username: v.Username}, nil
-}
-
-func (b *broker) record(ctx context.Context, g oauth.Grant, want auth.Want) error {
-	id := fmt.Sprint(g.Slot.ID(), " ", g.Version, " ", want.Tool)
-	b.mu.Lock()
-	known := b.used[id]
-	b.used[id] = true
-	b.mu.Unlock()
-	if known {
-		return nil
-	}
-	use := b.use
-	if use.Tool == "" {
-		use.Tool = want.Tool
-	}
-	if err := b.service.Store.Used(ctx, g, use); err != nil {
-		return fmt.Errorf("record use: %w", err)
-	}
-	return nil
 }

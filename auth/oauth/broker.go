@@ -23,17 +23,16 @@ func (s *Service) Broker(owner agent.Owner, use Use, scrub *auth.Scrubber) auth.
 	if scrub == nil {
 		scrub = &auth.Scrubber{}
 	}
-	return &broker{service: s, owner: owner, use: use, scrub: scrub, used: map[string]bool{}, fresh: map[string]bool{}, asked: map[string]*memory{}}
+	return &broker{service: s, owner: owner, uses: NewUses(s.cfg.Store, use), scrub: scrub, fresh: map[string]bool{}, asked: map[string]*memory{}}
 }
 
 type broker struct {
 	service *Service
 	owner   agent.Owner
-	use     Use
+	uses    *Uses
 	scrub   *auth.Scrubber
 
 	mu    sync.Mutex
-	used  map[string]bool
 	fresh map[string]bool // tokens that came by a refresh in this attempt, whoever did it
 	asked map[string]*memory
 }
@@ -178,7 +177,7 @@ func (b *broker) reveal(ctx context.Context, g Grant, want auth.Want) (auth.Acce
 	if err != nil {
 		return auth.AccessToken{}, err
 	}
-	if err := b.record(ctx, g, want); err != nil {
+	if err := b.uses.Record(ctx, g, want.Tool); err != nil {
 		return auth.AccessToken{}, err
 	}
 	out := auth.AccessToken{Access: access, IDToken: id, Version: g.Version, Scopes: g.Scopes}
@@ -227,23 +226,4 @@ func (b *broker) current(ctx context.Context, g Grant, want auth.Want) (Grant, e
 		return g, nil // it still lives
 	}
 	return next, err
-}
-
-func (b *broker) record(ctx context.Context, g Grant, want auth.Want) error {
-	id := g.state() + " " + want.Tool
-	b.mu.Lock()
-	known := b.used[id]
-	b.used[id] = true
-	b.mu.Unlock()
-	if known {
-		return nil
-	}
-	use := b.use
-	if use.Tool == "" {
-		use.Tool = want.Tool
-	}
-	if err := b.service.cfg.Store.Used(ctx, g, use); err != nil {
-		return fmt.Errorf("record use: %w", err)
-	}
-	return nil
 }
