@@ -76,14 +76,15 @@ test-main: build race-possible ## run the main module's tests, documentation che
 	@$(call say,go test $(RACE) ./...)
 	@CGO_ENABLED=$(CGO) go test $(RACE) -shuffle=on -timeout $(TEST_TIMEOUT) ./...
 
-test-postgres: build ## run the tests of the store, and one of the whole, on a PostgreSQL that this starts (needs its programs)
+test-postgres: build ## run the tests of what is stored, and some of the whole, on a PostgreSQL that this starts (needs its programs)
 	@.ci/postgres $(MAKE) --no-print-directory on-postgres
 
 # What TARRY_TEST_DATABASE_URL makes a difference to.
 on-postgres:
 	@if [ -n "$$TARRY_TEST_DATABASE_URL" ]; then \
-		$(call say,go test ./store ./e2e with PostgreSQL); \
-		go test -count=1 -timeout $(TEST_TIMEOUT) -run 'TestStore/postgres|Postgres' ./store && \
+		$(call say,go test ./store ./notify ./auth/keys ./server ./e2e with PostgreSQL); \
+		go test -count=1 -timeout $(TEST_TIMEOUT) -run '.*/postgres|Postgres' ./store && \
+		go test -count=1 -timeout $(TEST_TIMEOUT) ./notify ./auth/keys ./server/accounts ./server/signin && \
 		go test -count=1 -timeout $(TEST_TIMEOUT) -run Postgres ./e2e; \
 	fi
 

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 func (w *world) checkInvariants() {
 	w.t.Helper()
 	if _, err := os.Stat(w.Database()); err != nil {
-		return // nothing ran
+		return // nothing ran, or on PostgreSQL
 	}
 	db, err := sql.Open("sqlite", "file:"+w.Database()+"?mode=ro&_pragma=busy_timeout(10000)")
 	require.NoError(w.t, err)
@@ -91,12 +92,22 @@ func (w *world) open(link string) (*demo.Page, error) {
 // query reads a column of the store, past the API.
 func (w *world) query(text string, args ...any) (out []string) {
 	w.t.Helper()
+	if w.database != "" {
+		return query(w.t, w.database, text, args...)
+	}
 	return query(w.t, w.Database(), text, args...)
 }
 
 func query(tb testing.TB, file, text string, args ...any) (out []string) {
 	tb.Helper()
-	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(10000)")
+	driver, source := "sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(10000)"
+	if strings.Contains(file, "://") {
+		driver, source = "pgx", file
+		for i := range args {
+			text = strings.Replace(text, "?", fmt.Sprint("$", i+1), 1)
+		}
+	}
+	db, err := sql.Open(driver, source)
 	require.NoError(tb, err)
 	defer db.Close()
 	rows, err := db.QueryContext(tb.Context(), text, args...)

@@ -22,6 +22,8 @@ type world struct {
 	provider *demo.Provider
 	mcp      *demo.MCPServer
 	api      apiClient
+	// database is a PostgreSQL's; empty: that of the stack, on SQLite.
+	database string
 }
 
 type options struct {
@@ -36,6 +38,8 @@ type options struct {
 	temporal, worker []string
 	// provider is one that runs already; nil starts one.
 	provider *demo.Provider
+	// database is the URL of a PostgreSQL; empty means SQLite.
+	database string
 }
 
 // patience is longer than anything takes on a machine that is busy and with the race detector on.
@@ -45,7 +49,10 @@ const patience = 4 * time.Minute
 func newWorld(tb testing.TB, o options) *world {
 	tb.Helper()
 	dir := tb.TempDir()
-	w := &world{t: tb, dir: dir}
+	w := &world{t: tb, dir: dir, database: o.database}
+	if o.database != "" {
+		o.env = append(o.env, "TARRY_DATABASE_URL="+o.database)
+	}
 	var err error
 	if w.provider = o.provider; w.provider == nil {
 		w.provider, err = demo.NewProvider(demo.ProviderConfig{Faults: o.faults})

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"tarry/notify"
 	"tarry/session"
 	"tarry/store"
+	"tarry/store/storetest"
 )
 
 const (
@@ -91,9 +91,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "tarry.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := storetest.Open(t)
 	w := &world{T: t, s: s, now: time.Now().UTC().Truncate(time.Second)}
 	s.SetClock(func() time.Time { return w.now })
 	return w

@@ -17,6 +17,7 @@ import (
 	"tarry/auth/vault"
 	"tarry/session"
 	"tarry/store"
+	"tarry/store/storetest"
 )
 
 var ann = agent.Owner{App: "planner", User: "ann"}
@@ -35,9 +36,7 @@ type desk struct {
 func setup(t *testing.T) *desk {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := store.Open(t.Context(), filepath.Join(dir, "tarry.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := storetest.Open(t)
 	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: filepath.Join(dir, "keyset"), Checks: s})
 	require.NoError(t, err)
 	d := &desk{T: t, store: s}

@@ -24,6 +24,7 @@ import (
 	"tarry/server/signin"
 	"tarry/server/web"
 	"tarry/store"
+	"tarry/store/storetest"
 )
 
 const (
@@ -51,6 +52,7 @@ func (b *logBuffer) String() string {
 
 // world is a server with pages and an API behind a gate, and a provider.
 type world struct {
+	database string
 	t        *testing.T
 	provider *demo.Provider
 	url      string
@@ -80,7 +82,8 @@ func newWorld(t *testing.T, change func(*signin.Config)) *world {
 	require.NoError(t, err)
 	require.NoError(t, w.provider.Start(""))
 	t.Cleanup(func() { require.NoError(t, w.provider.Close()) })
-	w.store, err = store.Open(t.Context(), filepath.Join(w.dir, "tarry.db"))
+	w.database = storetest.URL(t)
+	w.store, err = store.Open(t.Context(), w.database)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.store.Close()) })
 	w.store.SetClock(w.now)

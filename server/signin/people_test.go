@@ -3,8 +3,6 @@ package signin_test
 import (
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"tarry/agent"
 	"tarry/internal/demo"
 	"tarry/server/signin"
+	"tarry/store/storetest"
 )
 
 const link = "/connect?request=adk-1&state=corr&redirect_uri=http%3A%2F%2Flocalhost%2Fdev-ui%2F"
@@ -239,10 +238,10 @@ func TestCallbackOfAToolSurvivesSignIn(t *testing.T) {
 	for _, c := range again.Cookies(w.url) {
 		require.NotContains(t, c.Value, demo.DefaultMark)
 	}
-	body, err := os.ReadFile(filepath.Join(w.dir, "tarry.db"))
-	require.NoError(t, err)
-	require.NotContains(t, string(body), demo.DefaultMark)
-	require.NotContains(t, string(body), w.session(b))
+	for where, body := range storetest.Content(t, w.database) {
+		require.NotContains(t, string(body), demo.DefaultMark, where)
+		require.NotContains(t, string(body), w.session(b), where)
+	}
 
 	// One that fits no cookie is not lost silently: the person is signed in and the link is still good.
 	long := demo.NewBrowser()
