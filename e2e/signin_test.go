@@ -185,7 +185,7 @@ func TestPeopleAndTheirLinks(t *testing.T) {
 func (p *people) isolated(t *testing.T, r runHandle) {
 	t.Helper()
 	alice, nobody := p.program(demo.Subject("alice")), apiClient{t: t, base: p.URL()}
-	anybodys := map[string]bool{"/health": true, "/version": true, "/list-apps": true, "/me": true, "/metrics": true}
+	anybodys := map[string]bool{"/health": true, "/version": true, "/list-apps": true, "/me": true}
 	owner := p.id("bob")
 	fill := strings.NewReplacer("{app}", r.app, "{user}", owner, "{session}", r.id, "{call}", "c", "{request}", "q")
 	body := map[string]any{

@@ -160,10 +160,11 @@ type guests struct{ parts *wiring.Parts }
 var _ signin.Guests = guests{}
 
 // OfRequest implements [signin.Guests]. Only logins are for browsers that have not signed in: what a person types is for the
-// service's own pages.
+// service's own pages. Nor are those on another device: they come back to no browser, so that there would be nothing for the
+// service to claim, and whoever has the link could log in.
 func (g guests) OfRequest(ctx context.Context, id string) (agent.Owner, bool) {
 	r, err := g.parts.Store.Request(ctx, id, func(agent.Owner) bool { return true })
-	if err != nil || !r.Need.Login() || r.Need.Typed != nil {
+	if err != nil || !r.Need.Login() || r.Need.Typed != nil || r.Need.Device {
 		return agent.Owner{}, false
 	}
 	return r.Owner, true

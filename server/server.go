@@ -52,7 +52,7 @@ func New(c Config) (*Server, error) {
 	}
 	ownPages.Mount(mux, c.SignIn.Require(signin.Forms))
 	if c.Metrics != nil {
-		api.Handle("GET /metrics", c.Metrics)
+		api.Handle("GET /metrics", ofOperators(c.Metrics))
 	}
 	mux.Handle("/", c.SignIn.Require(signin.API)(api))
 	mux.HandleFunc("GET "+oauth.MetadataPath, s.clientMetadata)

@@ -50,6 +50,18 @@ func (s sealer) Open(cipher []byte, place string) (auth.Secret, error) {
 	return out, nil
 }
 
+// ofOperators is for what tells about everybody: the one operator of a server without sign-in, and services, which an operator
+// has listed by name.
+func ofOperators(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := signin.FromContext(r.Context()); p.Mode != signin.ModeNone && (p.Mode != signin.ModeJWT || p.Service == "") {
+			web.Error(w, r, http.StatusForbidden, "only a service may read this; list the one that collects metrics in TARRY_SERVICES")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // me says who is calling.
 func me(w http.ResponseWriter, r *http.Request) {
 	p := signin.FromContext(r.Context())

@@ -33,6 +33,9 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err, "", false)
 		return
 	}
+	if caller.Mode == signin.ModeGuest { // who it is, only the service knows
+		page.User = ""
+	}
 	back := h.allowedReturn(query)
 	if h.answered(w, r, page, back) {
 		return
