@@ -21,6 +21,7 @@ TEST_TIMEOUT := 25m
 # A minute for 30 kills, and an hour for the rest; 60 kills a minute is what two cores do.
 SOAK_TIMEOUT := $(shell echo $$((60 + $(SOAK_POINTS) / 30)))m
 INTEROP_TIMEOUT := 15m
+PAGES_TIMEOUT := 5m
 
 TOOLS := $(CURDIR)/bin/tools
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
@@ -45,7 +46,7 @@ say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-main test-postgres test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross vuln interop conformance soak bench clean race-possible on-postgres soak-kills
+	lint-examples lint-workflows cross vuln interop conformance pages soak bench clean race-possible on-postgres soak-kills
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +125,7 @@ lint-go: $(GOLANGCI_LINT) ## run go vet and golangci-lint on the main module
 	@go vet ./...
 	@go vet -tags faults ./internal/process ./cmd/worker ./cmd/server
 	@go vet -tags interop ./interop
+	@go vet -tags pages ./pages
 	@$(call say,golangci-lint run ./...)
 	@$(GOLANGCI_LINT) run ./...
 
@@ -172,6 +174,11 @@ interop: build race-possible ## run the demo's job against an authorization serv
 	@.ci/npm interop
 	@$(call say,interop: go test $(RACE) ./interop)
 	@CGO_ENABLED=$(CGO) go test -tags interop $(RACE) -count=1 -v -timeout $(INTEROP_TIMEOUT) ./interop
+
+pages: build ## look at every page in Chromium, on a phone and a desk, by keyboard; keeps screenshots in bin/pages (needs Chromium)
+	@$(call say,pages: go test ./pages)
+	@go test -tags pages -count=1 -timeout $(PAGES_TIMEOUT) ./pages
+	@$(call say,screenshots: bin/pages)
 
 conformance: build ## run the MCP conformance suite against the running service, and kill the worker meanwhile (needs npm)
 	@.ci/npm conformance
