@@ -11,6 +11,7 @@ import (
 	"tarry/internal/wiring"
 	"tarry/notify"
 	"tarry/server/signin"
+	"tarry/server/web"
 )
 
 // Config of a [Server]. Every field is required unless it says otherwise.
@@ -32,6 +33,10 @@ type Config struct {
 	Metrics http.Handler
 	// Webhooks delivers webhooks; nil means there are none.
 	Webhooks *notify.Sender
+	// Rates bound what one caller may send to this process; nil: no bound.
+	Rates web.Rates
+	// Retention is how long rows stay that nobody needs any more; 0: for ever.
+	Retention time.Duration
 	// Poll is how often the outbox and interrupted logins are looked at without being told; 0 means half a second.
 	Poll time.Duration
 }
@@ -39,6 +44,7 @@ type Config struct {
 const (
 	defaultPoll = 500 * time.Millisecond
 	tellEvery   = 10 * time.Second
+	purgeEvery  = time.Hour
 	maxBody     = 4 << 20
 	bodyTimeout = 30 * time.Second
 )

@@ -32,13 +32,16 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c}
 	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
+	limits := web.NewLimits(c.Rates, nil)
 	behind := logins{service: c.Parts.Logins, keys: c.Parts.Keys, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake, parts: c.Parts, log: c.Log}
-	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: behind, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Log: c.Log})
+	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: behind, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Limits: limits, Log: c.Log})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
 	mux, api := http.NewServeMux(), http.NewServeMux()
-	pages.Mount(mux, c.SignIn.Require(signin.Forms))
+	forms := s.limitedForms(limits)
+	pages.Mount(mux, forms)
+	c.SignIn.Limit(limits, c.Proxies)
 	c.SignIn.Mount(mux)
 	api.HandleFunc("GET /me", me)
 	api.HandleFunc("POST /apps/{app}/users/{user}/logins/claim", behind.claim)
@@ -50,11 +53,11 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accounts page: %w", err)
 	}
-	ownPages.Mount(mux, c.SignIn.Require(signin.Forms))
+	ownPages.Mount(mux, forms)
 	if c.Metrics != nil {
 		api.Handle("GET /metrics", ofOperators(c.Metrics))
 	}
-	mux.Handle("/", c.SignIn.Require(signin.API)(api))
+	mux.Handle("/", c.SignIn.Require(signin.API)(s.limited(limits, api)))
 	mux.HandleFunc("GET "+oauth.MetadataPath, s.clientMetadata)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -112,6 +115,9 @@ func (s *Server) Run(ctx context.Context) {
 	group.Go(func() { s.every(ctx, s.Poll, "finish interrupted logins", s.recoverLogins) })
 	group.Go(func() { s.every(ctx, s.Poll, "poll logins on other devices", s.pollDevices) })
 	group.Go(func() { s.every(ctx, tellEvery, "tell redirect URIs", s.tellRedirectURIs()) })
+	if s.Retention > 0 {
+		group.Go(func() { s.every(ctx, purgeEvery, "purge old rows", s.purge) })
+	}
 	group.Go(func() { s.every(ctx, reconcileEvery, "reconcile runs", s.reconcile) })
 	group.Wait()
 }
@@ -129,6 +135,17 @@ func (s *Server) every(ctx context.Context, interval time.Duration, what string,
 		case <-tick.C:
 		}
 	}
+}
+
+func (s *Server) purge(ctx context.Context) error {
+	n, err := s.Parts.Store.Purge(ctx, s.Retention)
+	if n > 0 {
+		s.Log.InfoContext(ctx, "old rows deleted", "count", n)
+	}
+	if err != nil {
+		return fmt.Errorf("purge: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) recoverLogins(ctx context.Context) error {

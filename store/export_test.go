@@ -1,5 +1,7 @@
 package store
 
+import "context"
+
 // Migration is the text of a migration in a dialect.
 func Migration(name, text string) (string, error) {
 	d := sqlite()
@@ -8,4 +10,10 @@ func Migration(name, text string) (string, error) {
 	}
 	out, err := d.render(text)
 	return string(out), err
+}
+
+// Rows counts the rows of a table.
+func (s *Store) Rows(ctx context.Context, table string) (n int, err error) {
+	err = s.read(ctx).get(`SELECT COUNT(*) FROM `+table, nil, []any{&n})
+	return n, err
 }

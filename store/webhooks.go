@@ -17,8 +17,6 @@ var _ notify.Store = (*Store)(nil)
 const (
 	// listenedFor is how long an endpoint that no server names any more gets deliveries, in case all servers are down.
 	listenedFor = 7 * 24 * time.Hour
-	// deliveryLife is how long deliveries are listed after their end; those that nobody has ended are dropped then too.
-	deliveryLife = 30 * 24 * time.Hour
 	// warnAhead is how long before a deadline its person is about to miss it, at most; less for short deadlines.
 	warnAhead = 24 * time.Hour
 )
@@ -44,9 +42,7 @@ func (s *Store) ListenWebhooks(ctx context.Context, endpoints []notify.Endpoint)
 				return err
 			}
 		}
-		old := c.now - deliveryLife.Microseconds()
-		_, err := c.exec(`DELETE FROM deliveries WHERE ended > 0 AND ended < ? OR ended = 0 AND due < ?`, old, old)
-		return err
+		return nil
 	})
 }
 

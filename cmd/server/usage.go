@@ -13,6 +13,7 @@ func usage() string {
 		delete(vars, workers)
 	}
 	vars["TARRY_HTTP_ADDR"] = "address to listen on (default 127.0.0.1:8080)"
+	maps.Copy(vars, limitVariables())
 	vars["TARRY_WEBHOOKS"] = "file of the endpoints that get signed webhooks"
 	vars["TARRY_CONTINUE_AFTER"] = "history events after which runs continue as new (default 0: when Temporal suggests it)"
 	maps.Copy(vars, signInVariables())

@@ -31,13 +31,13 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 	peer := h.peer(r)
 	// Whatever page is open in a browser of this peer can use the limit up. It cannot bring a cookie of ours in the
 	// background, and an answer without any belongs to no login; so those that have one are looked up all the same.
-	if len(r.Cookies()) == 0 && !h.unknown.allows(peer, h.now()) {
+	if len(r.Cookies()) == 0 && h.limits.Spent(web.Callbacks, peer) {
 		h.fail(w, r, ErrTooMany, "", false)
 		return
 	}
 	answer, ok := parseCallback(r.PathValue("digest"), r.URL.RawQuery)
 	if !ok {
-		h.unknown.count(peer, h.now())
+		h.limits.Allow(web.Callbacks, peer)
 		h.fail(w, r, errAnswer, "", false)
 		return
 	}
@@ -51,7 +51,7 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	result, err := h.logins.Complete(r.Context(), caller.Access(), answer)
 	if errors.Is(err, ErrUnknown) {
-		h.unknown.count(peer, h.now())
+		h.limits.Allow(web.Callbacks, peer)
 		h.fail(w, r, errAnswer, "", false)
 		return
 	}
@@ -76,7 +76,7 @@ func (h *Handler) park(w http.ResponseWriter, r *http.Request, caller signin.Pri
 	redirect, err := h.logins.Park(r.Context(), caller, answer)
 	if err != nil {
 		if errors.Is(err, ErrUnknown) {
-			h.unknown.count(h.peer(r), h.now())
+			h.limits.Allow(web.Callbacks, h.peer(r))
 			err = errAnswer
 		}
 		h.fail(w, r, err, "", false)

@@ -38,7 +38,9 @@ type Config struct {
 	Key auth.Secret
 	// Peer says who sent a request, for the limit on unknown states. nil: its address, which behind a proxy is the proxy's.
 	Peer func(*http.Request) string
-	Log  *slog.Logger
+	// Limits bounds the answers that belong to no login; nil: as [web.DefaultRates] says.
+	Limits *web.Limits
+	Log    *slog.Logger
 	// Now is for tests; nil is the clock.
 	Now func() time.Time
 }
@@ -51,7 +53,7 @@ type Handler struct {
 	csrf     *web.CSRF
 	cookies  web.Cookies
 	peer     func(*http.Request) string
-	unknown  *limiter
+	limits   *web.Limits
 	pages    *template.Template
 	log      *slog.Logger
 	now      func() time.Time
@@ -79,13 +81,16 @@ func New(c Config) (*Handler, error) {
 	}
 	h := &Handler{
 		origin: origin, logins: c.Logins, returnTo: slices.Clone(c.ReturnTo), csrf: csrf, cookies: cookies,
-		peer: c.Peer, unknown: newLimiter(), pages: pages, log: c.Log, now: c.Now,
+		peer: c.Peer, limits: c.Limits, pages: pages, log: c.Log, now: c.Now,
 	}
 	if h.peer == nil {
 		h.peer = func(r *http.Request) string { return web.ClientKey(r, nil) }
 	}
 	if h.now == nil {
 		h.now = time.Now
+	}
+	if h.limits == nil {
+		h.limits = web.NewLimits(web.DefaultRates(), h.now)
 	}
 	return h, nil
 }

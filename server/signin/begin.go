@@ -52,6 +52,9 @@ func (p *people) begin(w http.ResponseWriter, r *http.Request, target string) {
 		p.move(w, r)
 		return
 	}
+	if p.limited(w, r) {
+		return
+	}
 	if !localTarget(target) {
 		target = Path
 	}

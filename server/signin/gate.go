@@ -38,6 +38,8 @@ type Gate struct {
 
 	bearer *bearer
 	people *people
+	limits *web.Limits
+	peers  Peers
 }
 
 var _ Mode = (*Gate)(nil)
@@ -70,11 +72,22 @@ func (g *Gate) Mount(mux *http.ServeMux) {
 	}
 }
 
+// Limit implements [Mode].
+func (g *Gate) Limit(limits *web.Limits, peers Peers) {
+	g.limits, g.peers = limits, peers
+	if g.people != nil {
+		g.people.limits, g.people.peers = limits, peers
+	}
+}
+
 // Require implements [Mode].
 func (g *Gate) Require(route Route) web.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			caller, ambient, no := g.known(w, r, route)
+			if no != nil && no.status == http.StatusUnauthorized && !g.mayFail(w, r) {
+				return
+			}
 			if no == nil && ambient {
 				no = g.otherSite(r, route)
 			}
@@ -91,6 +104,19 @@ func (g *Gate) Require(route Route) web.Middleware {
 			}
 		})
 	}
+}
+
+// mayFail counts a token that is not valid; false when there were too many and the caller was told. Those that are valid are
+// served all the same: they may come from behind the same address.
+func (g *Gate) mayFail(w http.ResponseWriter, r *http.Request) bool {
+	if _, sent := bearerToken(r); !sent || g.bearer == nil {
+		return true
+	}
+	wait, ok := g.limits.Allow(web.Tokens, g.peers.Key(r))
+	if !ok {
+		web.TooMany(w, asJSON(r), wait)
+	}
+	return ok
 }
 
 // known is [Gate.identify], and before that the browsers of services' users: whether somebody has signed in here as well, in
@@ -182,11 +208,16 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, route Route, no *r
 		g.Log.WarnContext(r.Context(), "request refused", "reason", no.reason, "request_id", web.RequestID(r.Context()))
 	}
 	if route == API {
-		// Clients of an API read JSON, whatever they say that they accept.
-		r = r.Clone(r.Context())
-		r.Header.Set("Accept", "application/json")
+		r = asJSON(r)
 	}
 	web.Error(w, r, no.status, no.text)
+}
+
+// asJSON is for answers to clients of an API: they read JSON, whatever they say that they accept.
+func asJSON(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", "application/json")
+	return r
 }
 
 // origin is a URL's, as browsers write it.

@@ -30,6 +30,8 @@ type Mode interface {
 	Require(route Route) web.Middleware
 	// Mount adds the mode's own routes to mux.
 	Mount(mux *http.ServeMux)
+	// Limit bounds what callers may send who have not signed in, by the address that peers tell. It is called before any other.
+	Limit(limits *web.Limits, peers Peers)
 }
 
 // ModeNone is the mode of [None].
@@ -46,6 +48,9 @@ type None struct {
 }
 
 var _ Mode = None{}
+
+// Limit implements [Mode]: nobody else gets in.
+func (None) Limit(*web.Limits, Peers) {}
 
 // Require implements [Mode].
 func (n None) Require(route Route) web.Middleware {

@@ -79,6 +79,18 @@ type people struct {
 	csrf    *web.CSRF
 	pages   *template.Template
 	log     *slog.Logger
+	limits  *web.Limits
+	peers   Peers
+}
+
+// limited counts a sign-in that is begun; true when there were too many and the caller was told.
+func (p *people) limited(w http.ResponseWriter, r *http.Request) bool {
+	wait, ok := p.limits.Allow(web.SignIns, p.peers.Key(r))
+	if !ok {
+		web.RetryAfter(w, wait)
+		p.fail(w, r, http.StatusTooManyRequests, "Too many sign-ins were begun from this network. Try again in a minute.", nil)
+	}
+	return !ok
 }
 
 func newPeople(c OIDC, public *url.URL, log *slog.Logger) (*people, error) {
