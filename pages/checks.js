@@ -24,6 +24,9 @@
   for (const e of document.querySelectorAll("button, .button, input:not([type=hidden]):not([type=checkbox]), select, textarea, label.check"))
     if (shown(e) && e.getBoundingClientRect().height < 44) wrong.push(`${name(e)}: ${e.getBoundingClientRect().height} px tall`);
 
+  for (const e of document.querySelectorAll("[aria-invalid]:not([type=checkbox])"))
+    if (parseFloat(getComputedStyle(e).borderTopWidth) < 2) wrong.push(`${name(e)}: does not show that it is wrong`);
+
   const parse = (text) => {
     const n = text.match(/[\d.]+/g).map(Number);
     return text.startsWith("color(") ? [n[0] * 255, n[1] * 255, n[2] * 255, n[3] ?? 1] : [n[0], n[1], n[2], n[3] ?? 1];

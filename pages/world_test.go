@@ -58,7 +58,7 @@ func serve(t *testing.T) *world {
 	require.NoError(t, err)
 	h.Mount(mux, gate.Require(signin.Forms))
 	list := &accounts.Handler{Connections: connections{user: w.user}, Logger: log}
-	pages, err := accounts.NewPages(list, public, nil)
+	pages, err := accounts.NewPages(list, public, auth.Secret{})
 	require.NoError(t, err)
 	pages.Mount(mux, gate.Require(signin.Forms))
 	mux.HandleFunc("GET /refused", func(rw http.ResponseWriter, r *http.Request) {
