@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tarry/agent"
 	"tarry/auth"
 )
 
@@ -21,8 +22,21 @@ func (s *Store) StartPersonSession(ctx context.Context, idHash string, p auth.Pe
 		}
 		_, err := c.exec(`INSERT INTO people_sessions (id_hash, issuer, subject, name, created, used, expires) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			idHash, p.Issuer, p.Subject, p.Name, c.now, c.now, c.now+lifetime.Microseconds())
-		return err
+		if err != nil {
+			return err
+		}
+		return c.auditSignIn(auditSignedIn)
 	})
+}
+
+// RefuseSignIn notes that the actor has proven who they are, and may not come in.
+func (s *Store) RefuseSignIn(ctx context.Context) error {
+	return s.tx(ctx, func(c *conn) error { return c.auditSignIn(auditSignInRefused) })
+}
+
+// auditSignIn is about the actor, who is nobody in an app yet.
+func (c *conn) auditSignIn(action string) error {
+	return c.audit(agent.Owner{User: clean(auth.Actor(c.ctx))}, "", "", action, "")
 }
 
 // PersonSession returns a session that was used within idle and notes that it is used; [auth.ErrNoSession] otherwise.
@@ -50,8 +64,13 @@ func (s *Store) PersonSession(ctx context.Context, idHash string, idle time.Dura
 
 // EndPersonSession ends a session; one that is not there is no error.
 func (s *Store) EndPersonSession(ctx context.Context, idHash string) error {
-	_, err := s.read(ctx).exec(`DELETE FROM people_sessions WHERE id_hash = ?`, idHash)
-	return err
+	return s.tx(ctx, func(c *conn) error {
+		n, err := c.exec(`DELETE FROM people_sessions WHERE id_hash = ?`, idHash)
+		if err != nil || n == 0 {
+			return err
+		}
+		return c.auditSignIn(auditSignedOut)
+	})
 }
 
 // SpendSignIn notes that a sign-in has come back, once: [auth.ErrSpent] the second time. life is how long it could.

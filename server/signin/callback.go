@@ -62,6 +62,9 @@ func (p *people) callback(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, http.StatusServiceUnavailable, "The sign-in provider cannot be reached. Begin again in a minute.", err)
 		return
 	case errors.Is(err, errNotAllowed):
+		if noted := p.Sessions.RefuseSignIn(auth.WithActor(ctx, UserID(who.Issuer, who.Subject))); noted != nil {
+			p.log.ErrorContext(ctx, "record refused sign-in", "err", noted, "request_id", web.RequestID(ctx))
+		}
 		p.fail(w, r, http.StatusForbidden, "Your account may not use this server. Ask its operator, or sign out at the sign-in provider and use another account.", err)
 		return
 	case err != nil:

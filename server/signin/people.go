@@ -27,13 +27,16 @@ const (
 	SignOutPath  = "/signout"
 )
 
-// Sessions keeps who is signed in where; servers behind one name share it. Package store has one. Ids are given as hashes.
+// Sessions keeps who is signed in where, and an audit log of that about the actor ([auth.WithActor]); servers behind one name
+// share it. Package store has one. Ids are given as hashes.
 type Sessions interface {
 	// StartPersonSession keeps a new session and ends the one that it replaces, if there is one.
 	StartPersonSession(ctx context.Context, idHash string, p auth.Person, lifetime time.Duration, replaces string) error
 	// PersonSession returns a session that was used within idle, and counts as use; [auth.ErrNoSession] otherwise.
 	PersonSession(ctx context.Context, idHash string, idle time.Duration) (auth.PersonSession, error)
 	EndPersonSession(ctx context.Context, idHash string) error
+	// RefuseSignIn notes that the actor has proven who they are, and may not come in.
+	RefuseSignIn(ctx context.Context) error
 	// SpendSignIn succeeds once for a state; [auth.ErrSpent] from then on.
 	SpendSignIn(ctx context.Context, stateHash string, life time.Duration) error
 }
@@ -142,7 +145,8 @@ func (p *people) enter(w http.ResponseWriter, r *http.Request, who auth.Person) 
 	if !old.IsZero() {
 		replaces = hash(old.Reveal())
 	}
-	if err := p.Sessions.StartPersonSession(r.Context(), hash(id.Reveal()), who, p.Lifetime, replaces); err != nil {
+	ctx := auth.WithActor(r.Context(), UserID(who.Issuer, who.Subject))
+	if err := p.Sessions.StartPersonSession(ctx, hash(id.Reveal()), who, p.Lifetime, replaces); err != nil {
 		return err //nolint:wrapcheck // the caller wraps
 	}
 	p.cookies.Set(w, sessionCookie, id, p.Lifetime)
