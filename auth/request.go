@@ -74,3 +74,12 @@ type Asked struct {
 	// Full says that too many questions wait for this person in this app: nobody is asked, and nothing was stored.
 	Full bool
 }
+
+// PageQuery selects a page of a list, newest first.
+type PageQuery struct {
+	// After is where an earlier page ended; empty: the first page.
+	After string
+	// Open leaves out what has ended.
+	Open  bool
+	Limit int
+}

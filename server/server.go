@@ -76,7 +76,7 @@ func (s *Server) adk() *adk.Handler {
 
 func (s *Server) runs() *runs.Handler {
 	return &runs.Handler{
-		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Requests: s.Parts.Store, Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Keys: s.Parts.Keys,
+		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Lists: s.Parts.Store, Requests: s.Parts.Store, Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Keys: s.Parts.Keys,
 		Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), Logger: s.Log,
 	}
 }

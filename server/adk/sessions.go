@@ -17,7 +17,10 @@ import (
 )
 
 const (
+	// ADK's list has no pages: it ends with the newest maxSessions, and leaves states out that would make them more than
+	// maxStates bytes.
 	maxSessions = 500
+	maxStates   = 4 << 20
 	maxBody     = 16 << 20
 )
 
@@ -62,9 +65,15 @@ func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, fmt.Errorf("list sessions: %w", err))
 		return
 	}
-	out := []sessionJSON{}
+	out, size := []sessionJSON{}, 0
 	for _, row := range rows {
-		out = append(out, sessionOf(row, row.Initial, nil))
+		state := row.Initial
+		if body, err := json.Marshal(state); err != nil || size+len(body) > maxStates {
+			state = nil
+		} else {
+			size += len(body)
+		}
+		out = append(out, sessionOf(row, state, nil))
 	}
 	web.JSON(w, http.StatusOK, out)
 }

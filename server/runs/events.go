@@ -16,7 +16,7 @@ type end struct {
 	Invocation string `json:"invocation"`
 }
 
-// events answers a session's events: as a JSON list, or with follow=true as a stream that goes on until the session is
+// events answers a session's events: as a JSON list, which goes on where its Link header says if it is long, or with follow=true as a stream that goes on until the session is
 // closed. until=end stops with the invocation (the current one, or the one that the query names), until=wait also where it
 // waits for a person.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
@@ -39,14 +39,36 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 		web.Refuse(w, r, h.Logger, noSession(err, row.ID))
 		return
 	}
-	out := []json.RawMessage{}
+	most, err := limit(r)
+	if r.URL.Query().Get("limit") == "" {
+		most = mostLimit
+	}
+	if err != nil {
+		web.Refuse(w, r, h.Logger, err)
+		return
+	}
+	out, size, last := []json.RawMessage{}, 0, int64(0)
 	for _, e := range view {
-		if o.Invocation == "" || e.InvocationID == o.Invocation {
-			out = append(out, e.Body)
+		if o.Invocation != "" && e.InvocationID != o.Invocation {
+			continue
 		}
+		if len(out) == most || len(out) > 0 && size+len(e.Body) > maxPage {
+			w.Header().Set("Link", nextEvents(r, last)) // RFC 8288: the list itself has no room for a cursor
+			break
+		}
+		out, size, last = append(out, e.Body), size+len(e.Body), e.Seq
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	web.JSON(w, http.StatusOK, out)
+}
+
+// maxPage bounds the events of one answer, in bytes; one event is sent whatever its size.
+const maxPage = 16 << 20
+
+func nextEvents(r *http.Request, after int64) string {
+	query := r.URL.Query()
+	query.Set("after", strconv.FormatInt(after, 10))
+	return "<" + r.URL.EscapedPath() + "?" + query.Encode() + `>; rel="next"`
 }
 
 func (h *Handler) options(r *http.Request) (stream.Options, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tarry/agent"
+	"tarry/auth"
 	"tarry/server/stream"
 	"tarry/server/web"
 	"tarry/session"
@@ -42,6 +43,14 @@ type Histories interface {
 	History(ctx context.Context, workflowID, runID string) ([]byte, error)
 }
 
+// Lists are read in pages. [auth.ErrCursor] when a query's After is not a cursor; next is empty on the last page.
+type Lists interface {
+	SessionPage(ctx context.Context, user string, apps []string, q auth.PageQuery) (page []session.Session, next string, err error)
+	RequestPage(ctx context.Context, user string, apps []string, q auth.PageQuery) (page []auth.Request, next string, err error)
+	// OpenRequests are what sessions wait for.
+	OpenRequests(ctx context.Context, workflowIDs []string) ([]auth.Request, error)
+}
+
 // Handler serves the API. All fields without a stated default must be set.
 type Handler struct {
 	Log       session.Log
@@ -49,6 +58,7 @@ type Handler struct {
 	Starter   Starter
 	Canceller Canceller
 	Histories Histories
+	Lists     Lists
 	Requests  stream.Requests
 	// Confirmations takes approvals.
 	Confirmations Confirmations

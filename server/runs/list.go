@@ -2,13 +2,14 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"tarry/auth"
+	"tarry/server/web"
 	"tarry/session"
 	"tarry/wire"
 )
@@ -68,77 +69,84 @@ func list(s []string) []string {
 	return s
 }
 
-// list answers the runs of a user that go on or wait, with all=true every session, newest first.
+// list answers a page of the runs of a user that go on or wait, with all=true of every session, newest first.
 func (h *Handler) list(r *http.Request) (any, error) {
-	owners, err := h.owners(r)
+	user, apps, q, err := h.page(r)
 	if err != nil {
 		return nil, err
 	}
-	most, err := limit(r)
+	rows, next, err := h.Lists.SessionPage(r.Context(), user, apps, q)
+	if err != nil {
+		return nil, notCursor(err)
+	}
+	open, err := h.openRequests(r.Context(), rows...)
 	if err != nil {
 		return nil, err
 	}
-	out := []Run{}
-	for _, owner := range owners {
-		fetch := most
-		if !truth(r, "all") {
-			fetch = mostLimit // those that have ended are left out below
-		}
-		rows, err := h.Log.Sessions(r.Context(), owner, fetch)
-		if err != nil {
-			return nil, fmt.Errorf("list sessions: %w", err)
-		}
-		open, err := h.Requests.Requests(r.Context(), owner, true, mostLimit)
-		if err != nil {
-			return nil, fmt.Errorf("list requests: %w", err)
-		}
-		for _, row := range rows {
-			if truth(r, "all") || active(row) {
-				out = append(out, h.runOf(row, open))
-			}
-		}
+	out := struct {
+		Runs []Run `json:"runs"`
+		// Next is what after is set to for the next page; empty on the last one.
+		Next string `json:"next,omitempty"`
+	}{[]Run{}, next}
+	for _, row := range rows {
+		out.Runs = append(out.Runs, h.runOf(row, open))
 	}
-	slices.SortStableFunc(out, func(a, b Run) int { return b.Created.Compare(a.Created) })
-	return map[string]any{"runs": out[:min(most, len(out))]}, nil
+	return out, nil
 }
 
-func active(row session.Session) bool {
-	return !row.Closed && (row.Status == string(wire.StateRunning) || strings.HasPrefix(row.Status, "waiting_"))
-}
-
-// logins answers the login requests of a user that are open, with all=true every one, newest first.
+// logins answers a page of the login requests of a user that are open, with all=true of every one, newest first.
 func (h *Handler) logins(r *http.Request) (any, error) {
-	owners, err := h.owners(r)
+	user, apps, query, err := h.page(r)
 	if err != nil {
 		return nil, err
 	}
-	most, err := limit(r)
+	requests, next, err := h.Lists.RequestPage(r.Context(), user, apps, query)
 	if err != nil {
-		return nil, err
+		return nil, notCursor(err)
 	}
-	out := []Login{}
-	for _, owner := range owners {
-		requests, err := h.Requests.Requests(r.Context(), owner, !truth(r, "all"), most)
-		if err != nil {
-			return nil, fmt.Errorf("list requests: %w", err)
-		}
-		for _, q := range requests {
-			out = append(out, Login{
-				Kind:    kindOf(q),
-				Request: q.ID, Status: q.Status, Link: q.Link(h.PublicURL), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
-				Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: provider(q), Server: q.Need.Server,
-				Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,
-				Reminders: q.Reminders, LastReminded: q.Reminded,
-			})
-		}
+	out := struct {
+		Logins []Login `json:"logins"`
+		Next   string  `json:"next,omitempty"`
+	}{[]Login{}, next}
+	for _, q := range requests {
+		out.Logins = append(out.Logins, Login{
+			Kind:    kindOf(q),
+			Request: q.ID, Status: q.Status, Link: q.Link(h.PublicURL), App: q.Owner.App, User: q.Owner.User, Session: q.Session, Agent: q.Agent,
+			Tool: q.Need.Tool, Toolset: q.Need.Toolset, Provider: provider(q), Server: q.Need.Server,
+			Scopes: list(q.Need.Scopes), Created: q.Created, Deadline: q.Deadline, Ended: q.Ended,
+			Reminders: q.Reminders, LastReminded: q.Reminded,
+		})
 	}
-	slices.SortStableFunc(out, func(a, b Login) int { return b.Created.Compare(a.Created) })
-	return map[string]any{"logins": out[:min(most, len(out))]}, nil
+	return out, nil
 }
 
-// openRequests are those of one session.
-func (h *Handler) openRequests(ctx context.Context, row session.Session) ([]auth.Request, error) {
-	open, err := h.Requests.Requests(ctx, row.Owner, true, mostLimit)
+// page reads what a listing is about.
+func (h *Handler) page(r *http.Request) (user string, apps []string, q auth.PageQuery, err error) {
+	owners, err := h.owners(r)
+	if err != nil {
+		return "", nil, q, err
+	}
+	for _, o := range owners { // of one user
+		user, apps = o.User, append(apps, o.App)
+	}
+	most, err := limit(r)
+	return user, apps, auth.PageQuery{After: r.URL.Query().Get("after"), Open: !truth(r, "all"), Limit: most}, err
+}
+
+func notCursor(err error) error {
+	if errors.Is(err, auth.ErrCursor) {
+		return web.Refusal(http.StatusBadRequest, "after is not a cursor: take the next of an earlier answer")
+	}
+	return fmt.Errorf("list: %w", err)
+}
+
+// openRequests are those of sessions.
+func (h *Handler) openRequests(ctx context.Context, rows ...session.Session) ([]auth.Request, error) {
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, row.WorkflowID)
+	}
+	open, err := h.Lists.OpenRequests(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}
