@@ -24,6 +24,8 @@ const (
 	devicePace   = 5 * time.Second
 	deviceSlower = 5 * time.Second
 	maxPace      = time.Minute
+	// minPace keeps a provider from having us send requests to its token endpoint, which may be somebody else's, as fast as we can.
+	minPace = time.Second
 	// deviceLife bounds a login on another device, whatever the provider says.
 	deviceLife  = 30 * time.Minute
 	maxUserCode = 64
@@ -175,7 +177,7 @@ func (s *Service) requestDevice(ctx context.Context, f *Flow) (d deviceSecrets, 
 	}
 	f.Pace, f.Expires = devicePace, f.Created.Add(deviceLife)
 	if body.Interval > 0 {
-		f.Pace = time.Duration(min(body.Interval, maxPace.Seconds()) * float64(time.Second))
+		f.Pace = max(minPace, time.Duration(min(body.Interval, maxPace.Seconds())*float64(time.Second)))
 	}
 	if body.Expires > 0 {
 		f.Expires = f.Created.Add(time.Duration(min(body.Expires, deviceLife.Seconds()) * float64(time.Second)))

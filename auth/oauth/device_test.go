@@ -184,3 +184,16 @@ func TestDeviceCodeThatIsNotGiven(t *testing.T) {
 		})
 	}
 }
+
+// The token endpoint need not be the provider's own: no answer has us ask it faster than once a second.
+func TestDevicePollsSlowly(t *testing.T) {
+	t.Parallel()
+	w, p := signedIn(t)
+	p.SetFaults(func(f *demo.Faults) { f.DeviceInterval = time.Microsecond })
+	w.coded(p)
+	for range 20 {
+		w.later(p, 100*time.Millisecond)
+		w.poll(w.service)
+	}
+	require.Equal(t, 2, p.Counts().Token["urn:ietf:params:oauth:grant-type:device_code"])
+}

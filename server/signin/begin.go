@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -61,6 +62,10 @@ func (p *people) begin(w http.ResponseWriter, r *http.Request, target string) {
 	config, err := p.client(r)
 	if err != nil {
 		p.fail(w, r, http.StatusServiceUnavailable, "The sign-in provider cannot be reached. Try again in a minute.", err)
+		return
+	}
+	if u, err := url.Parse(config.Endpoint.AuthURL); err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopbackName(u.Hostname())) {
+		p.fail(w, r, http.StatusServiceUnavailable, "The sign-in provider cannot be used. Ask an operator.", errors.New("authorization endpoint is no https address"))
 		return
 	}
 	a := attempt{State: rand.Text() + rand.Text(), Nonce: rand.Text() + rand.Text(), Verifier: oauth2.GenerateVerifier(), Target: target, Expires: p.Now().Add(attemptLife)}
