@@ -104,7 +104,7 @@ func (b *tab) listen(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
-		if e.Entry.Source != log.EntrySourceNetwork {
+		if e.Entry.Source != log.EntrySourceNetwork && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {
 			b.problems = append(b.problems, fmt.Sprintf("%s: %s: %s", e.Entry.Source, e.Entry.Level, e.Entry.Text))
 		}
 	case *runtime.EventExceptionThrown:
@@ -137,14 +137,10 @@ func eval[T any](b *tab, script string) T {
 	return out
 }
 
-// media says what the person prefers: prefers-color-scheme and the like, name and value in turn.
-func (b *tab) media(features ...string) {
+// media says what the person prefers: prefers-color-scheme and the like.
+func (b *tab) media(features ...*emulation.MediaFeature) {
 	b.t.Helper()
-	var list []*emulation.MediaFeature
-	for i := 0; i < len(features); i += 2 {
-		list = append(list, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
-	}
-	command(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: list})
+	command(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 }
 
 func (b *tab) size(width, height int64) {

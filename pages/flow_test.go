@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,10 +36,10 @@ func TestLoginByKeyboard(t *testing.T) {
 		b.press("alice")
 		b.tabTo("input[name=password]")
 		b.press("alice-password")
-		b.follow(kb.Enter)
+		b.enter()
 		title("Allow access?")
 		b.tabTo("button[value=approve]")
-		b.follow(kb.Enter)
+		b.enter()
 	}
 	b.open(s.WaitingFor[0].Link)
 	title("Sign in · Company ID")
@@ -49,7 +48,7 @@ func TestLoginByKeyboard(t *testing.T) {
 	require.Equal(t, s.WaitingFor[0].Link, eval[string](b, "location.href"))
 	b.look("flow-link")
 	b.tabTo("main form button")
-	b.follow(kb.Enter)
+	b.enter()
 	title("Sign in · Ticket Desk")
 	signIn()
 	title("Connected")
@@ -64,6 +63,6 @@ func TestLoginByKeyboard(t *testing.T) {
 	title("Signed in")
 	b.look("flow-signed-in")
 	b.tabTo("main form button")
-	b.follow(kb.Enter)
+	b.enter()
 	title("Signed out")
 }

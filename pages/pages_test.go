@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -55,12 +56,12 @@ func (b *tab) look(name string) {
 	}{{"desk", 1280, 800}, {"phone", 320, 640}} {
 		b.size(size.width, size.height)
 		for _, scheme := range []string{"light", "dark"} {
-			b.media("prefers-color-scheme", scheme)
+			b.media(&emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme})
 			b.sound(name + " " + size.name + " " + scheme)
 			b.shot(name + "-" + size.name + "-" + scheme)
 		}
 	}
-	b.media("forced-colors", "active", "prefers-reduced-motion", "reduce")
+	b.media(&emulation.MediaFeature{Name: "forced-colors", Value: "active"}, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
 	b.sound(name + ", forced colors")
 	b.named(name)
 }
@@ -105,7 +106,8 @@ func TestFormsByKeyboard(t *testing.T) {
 		title := eval[string](b, "document.title")
 		require.Contains(t, title, "Check your answer", form.request)
 		// Told at once: the focus is on the control, which is described by what is wrong, or on that text.
-		require.True(t, eval[bool](b, `document.activeElement.matches("#problem, [aria-invalid=true][aria-describedby~=problem]")`), form.request)
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](`document.activeElement.matches("#problem, [aria-invalid=true][aria-describedby~=problem]")`))
+		require.NoError(t, err, form.request)
 		b.look(form.request + "-refused")
 		b.tabTo(form.control)
 		b.press(form.then)
@@ -117,11 +119,11 @@ func TestFormsByKeyboard(t *testing.T) {
 	}
 	b.open(w.url + "/connect?request=confirm-plain")
 	b.tabTo("button[value=decline]")
-	b.follow(kb.Enter)
+	b.enter()
 	require.Equal(t, "Rejected", eval[string](b, "document.title"))
 	b.open(w.url + "/accounts")
 	b.tabTo("button[value=revoke]")
-	b.follow(kb.Enter)
+	b.enter()
 	require.Contains(t, eval[string](b, `document.querySelector("[role=status]").innerText`), "Disconnected")
 }
 
@@ -132,12 +134,12 @@ func (b *tab) send(control string) {
 	if eval[bool](b, `document.activeElement.tagName === "TEXTAREA"`) {
 		b.tabTo("button[value=accept]")
 	}
-	b.follow(kb.Enter)
+	b.enter()
 }
 
-// follow presses a key and waits for the page that it leads to.
-func (b *tab) follow(key string) {
+// enter presses Enter and waits for the page that it leads to.
+func (b *tab) enter() {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.WaitEvent(page.LoadEventFired, nil, chromedp.KeyEvent(key)))
+	_, err := chromedp.Run(b.ctx, chromedp.WaitEvent(page.LoadEventFired, nil, chromedp.KeyEvent(kb.Enter)))
 	require.NoError(b.t, err)
 }
