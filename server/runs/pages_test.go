@@ -13,7 +13,7 @@ import (
 )
 
 // Every list is bounded, goes on from where it ended, and shows no row twice and leaves none out when others come in between.
-func TestListsInPages(t *testing.T) {
+func TestListsInPages(t *testing.T) { //nolint:tparallel // each adds sessions that the others would list
 	t.Parallel()
 	b := setup(t)
 	const rows = 7

@@ -24,7 +24,7 @@ const (
 	// Logins are forms of the connect and account pages, keys that are sent, and claims of services, by subject.
 	Logins Kind = "logins"
 	// SignIns are sign-ins that are begun, by address.
-	SignIns Kind = "signins"
+	SignIns Kind = "signins" //nolint:misspell // sign-ins
 	// Tokens are bearer tokens that are not valid, by address.
 	Tokens Kind = "tokens"
 	// Callbacks are answers of providers that belong to no login, by address.
@@ -117,11 +117,11 @@ func (l *Limits) caller(kind Kind, key string) *rate.Limiter {
 	}
 	if e, ok := of.by[key]; ok {
 		of.order.MoveToFront(e)
-		return e.Value.(*caller).limit //nolint:errcheck,forcetypeassert // nothing else is put in
+		return e.Value.(*caller).limit
 	}
 	if of.order.Len() >= maxCallers {
 		oldest := of.order.Back()
-		delete(of.by, of.order.Remove(oldest).(*caller).key) //nolint:errcheck,forcetypeassert // as above
+		delete(of.by, of.order.Remove(oldest).(*caller).key)
 	}
 	n := l.rates[kind]
 	made := &caller{key, rate.NewLimiter(rate.Limit(float64(n)/time.Minute.Seconds()), n)}
