@@ -69,19 +69,12 @@ func serve(t *testing.T) *world {
 	return w
 }
 
-type noSessions struct{}
-
-func (noSessions) StartPersonSession(context.Context, string, auth.Person, time.Duration, string) error {
-	return nil
-}
+// noSessions has none, and is asked for nothing else.
+type noSessions struct{ signin.Sessions }
 
 func (noSessions) PersonSession(context.Context, string, time.Duration) (auth.PersonSession, error) {
 	return auth.PersonSession{}, auth.ErrNoSession
 }
-
-func (noSessions) EndPersonSession(context.Context, string) error { return nil }
-
-func (noSessions) SpendSignIn(context.Context, string, time.Duration) error { return nil }
 
 type noSealer struct{}
 
