@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -175,10 +176,18 @@ func (k *killer) nameOf(pid string) stack.Name {
 // crash kills a process of the database, at which it drops what all others do and recovers from its log.
 func (k *killer) crash(ctx context.Context) {
 	k.t.Helper()
+	probe, err := k.db.Conn(ctx)
+	require.NoError(k.t, err)
+	defer func() { _ = probe.Close() }()
 	var pid int
-	require.NoError(k.t, k.db.QueryRowContext(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' ORDER BY (pid = pg_backend_pid()), pid LIMIT 1`).Scan(&pid))
+	err = probe.QueryRowContext(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY pid LIMIT 1`).Scan(&pid)
+	if errors.Is(err, sql.ErrNoRows) {
+		return // nobody is there
+	}
+	require.NoError(k.t, err)
 	require.NoError(k.t, syscall.Kill(pid, syscall.SIGKILL))
 	k.killed["crash"]++
+	k.eventually("the database does not notice", func() bool { return probe.PingContext(ctx) != nil })
 	k.eventually("the database does not recover", func() bool { return k.db.PingContext(ctx) == nil })
 }
 
