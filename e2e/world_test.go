@@ -119,7 +119,7 @@ func (w *world) checkRaces() {
 
 // dump shows the ends of the logs of a failed test.
 func (w *world) dump() {
-	for _, name := range stack.All() {
+	for _, name := range soakProcesses() {
 		body, err := os.ReadFile(w.LogFile(name))
 		if err != nil {
 			continue

@@ -77,13 +77,51 @@ func (v Violation) String() string { return v.Rule + ": " + v.Text }
 // Check returns everything that must not be.
 func Check(l Log) []Violation {
 	out := l.pairs()
+	parts := l.parts()
 	for _, s := range l.Sessions {
-		view := l.view(s)
-		out = append(out, l.answers(s, view)...)
-		out = append(out, l.turns(view)...)
-		out = append(out, l.waits(s, view)...)
+		part := parts[s.Workflow]
+		view := part.view(s)
+		out = append(out, part.answers(s, view)...)
+		out = append(out, part.turns(view)...)
+		out = append(out, part.waits(s, view)...)
 	}
 	return append(out, l.repeats()...)
+}
+
+// parts are what belongs to each workflow.
+func (l Log) parts() map[string]*Log {
+	out := map[string]*Log{}
+	of := func(workflow string) *Log {
+		if out[workflow] == nil {
+			out[workflow] = &Log{Trees: l.Trees}
+		}
+		return out[workflow]
+	}
+	for _, s := range l.Sessions {
+		of(s.Workflow).Sessions = []Session{s}
+	}
+	owner := map[string]string{} // of an invocation
+	for _, e := range l.Events {
+		owner[e.Invocation] = e.Workflow
+		of(e.Workflow).Events = append(of(e.Workflow).Events, e)
+	}
+	for _, c := range l.Calls {
+		of(c.Workflow).Calls = append(of(c.Workflow).Calls, c)
+	}
+	for _, r := range l.Requests {
+		owner[r.Invocation] = r.Workflow
+		of(r.Workflow).Requests = append(of(r.Workflow).Requests, r)
+	}
+	for _, i := range l.Invocations {
+		owner[i.ID] = i.Workflow
+		of(i.Workflow).Invocations = append(of(i.Workflow).Invocations, i)
+	}
+	for _, r := range l.Asked {
+		if workflow, known := owner[r.Invocation]; known {
+			of(workflow).Asked = append(of(workflow).Asked, r)
+		}
+	}
+	return out
 }
 
 // view is what leads to where a session stands, in the order of arrival.
