@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/stretchr/testify/require"
@@ -46,15 +47,39 @@ func checkSoak(c *crowd) {
 	require.NoError(c.t, err)
 	for _, v := range invariants.Check(log) { // I6, I8, I9
 		c.t.Errorf("%s", v)
+		c.tell(v.String())
 	}
 	state, err := invariants.CheckState(c.t.Context(), c.db) // I4, I5, I7, I8, I10
 	require.NoError(c.t, err)
 	for _, v := range state {
 		c.t.Errorf("%s", v)
+		c.tell(v.String())
 	}
 	c.checkTools()
 	c.checkHistories(log)
 	c.checkSecrets()
+}
+
+// tell shows the rows of the sessions whose requests a text names.
+func (c *crowd) tell(text string) {
+	c.t.Helper()
+	for _, id := range regexp.MustCompile(`adk-[a-z0-9]+`).FindAllString(text, -1) {
+		for _, query := range []string{
+			`SELECT concat_ws(' ', created, kind, author, id, parents, invocation) FROM events WHERE workflow_id IN (SELECT workflow_id FROM requests WHERE id = $1) ORDER BY seq`,
+			`SELECT concat_ws(' ', created, ended, status, id, agent, 'call', call, slot, event, invocation) FROM requests WHERE workflow_id IN (SELECT workflow_id FROM requests WHERE id = $1) ORDER BY seq`,
+			`SELECT concat_ws(' ', started, asked, id, name, 'asking', asking, 'answer', answer, event) FROM calls WHERE workflow_id IN (SELECT workflow_id FROM requests WHERE id = $1) ORDER BY seq`,
+			`SELECT concat_ws(' ', at, action, session, request, detail) FROM audit WHERE (app, usr) IN (SELECT app, usr FROM requests WHERE id = $1) ORDER BY seq`,
+		} {
+			rows, err := c.db.QueryContext(c.t.Context(), query, id)
+			require.NoError(c.t, err)
+			for rows.Next() {
+				var line string
+				require.NoError(c.t, rows.Scan(&line))
+				c.t.Log(line)
+			}
+			require.NoError(c.t, errors.Join(rows.Err(), rows.Close()))
+		}
+	}
 }
 
 // checkTools: what may not be repeated ran once at most (I6), and every call was made with the account of the session's person (I7).
@@ -119,10 +144,14 @@ func (c *crowd) checkHistories(log invariants.Log) {
 			}
 		}
 		c.eventually("I3: "+s.Workflow+" waits, and something runs", func() bool {
-			d, err := temporal.DescribeWorkflowExecution(c.t.Context(), s.Workflow, "")
+			found, err := temporal.DescribeWorkflow(c.t.Context(), s.Workflow, "")
 			var gone *serviceerror.NotFound
-			return errors.As(err, &gone) || err == nil && (d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING ||
-				len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil)
+			if err != nil {
+				return errors.As(err, &gone)
+			}
+			d := found.RawResponse
+			return d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING ||
+				len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil
 		})
 	}
 	c.t.Logf("%d sessions with %d histories, all replayed", len(log.Sessions), n)
@@ -169,7 +198,7 @@ func (c *crowd) checkSecrets() {
 	require.NoError(c.t, tables.Err())
 	require.Contains(c.t, names, "grants")
 	for _, name := range names {
-		rows, err := c.db.QueryContext(c.t.Context(), `SELECT row_to_json(t)::text FROM `+name+` t`)
+		rows, err := c.db.QueryContext(c.t.Context(), `SELECT row_to_json(t)::text FROM `+name+` t`) //nolint:gosec // names of our own tables
 		require.NoError(c.t, err)
 		for rows.Next() {
 			var body []byte

@@ -47,7 +47,7 @@ func postgresDatabase(t *testing.T) (string, *sql.DB) {
 // that a seed chooses, while people start runs, log in, approve, answer, refuse and give up. TARRY_SOAK_KILLS sets how many kills,
 // TARRY_SEED which. At the end every run has ended, or waits for what is open; and all that must hold, holds.
 func TestSoakOnPostgres(t *testing.T) { //nolint:paralleltest // it wants the machine for itself
-	kills, seed := number(t, "TARRY_SOAK_KILLS", 15), number(t, "TARRY_SEED", 1)
+	kills, seed := number(t, "TARRY_SOAK_KILLS", 15), uint64(number(t, "TARRY_SEED", 1)) //nolint:gosec // any number is a seed
 	address, db := postgresDatabase(t)
 	proxy := newBalancer(t)
 	proxy.hidden.Store(true)
@@ -69,10 +69,10 @@ func TestSoakOnPostgres(t *testing.T) { //nolint:paralleltest // it wants the ma
 	starting, stopStarting := context.WithCancel(t.Context())
 	answering, stopAnswering := context.WithCancel(t.Context())
 	defer func() { stopStarting(); stopAnswering(); c.done.Wait() }()
-	c.done.Go(func() { c.begin(starting, uint64(seed)) })
-	c.answer(answering, uint64(seed), 6)
+	c.done.Go(func() { c.begin(starting, seed) })
+	c.answer(answering, seed, 6)
 
-	k := newKiller(w, db, uint64(seed))
+	k := newKiller(w, db, seed)
 	began := time.Now()
 	for i := range kills {
 		k.strike(t.Context(), i)
