@@ -77,7 +77,7 @@ func soakKeys(t *testing.T) *demo.KeyServer {
 	t.Helper()
 	s := keyServer(t, demo.KeyConfig{In: "header", Name: "X-Api-Key"})
 	for _, person := range []string{"alice", "bob"} {
-		s.Accept(person, soakKey(person))
+		s.Add(person, soakKey(person))
 	}
 	require.NotEmpty(t, s.URL())
 	return s
