@@ -83,7 +83,7 @@ func (a *Activities) ask(ctx context.Context, t *attempt, q question) (asked, er
 	if out.Full {
 		a.Slog.WarnContext(ctx, "too many open requests", "session_id", t.row.ID, "app", t.row.Owner.App, "tool", q.need.Tool)
 	}
-	if !out.Granted && !out.Denied && !out.Full {
+	if !out.Granted && !out.Denied && !out.Full && !out.Often {
 		log := a.Slog.With("request_id", out.Request.ID, "session_id", t.row.ID, "tool", q.need.Tool)
 		switch {
 		case q.confirm != nil:

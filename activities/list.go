@@ -49,6 +49,9 @@ func (a *Activities) ListTools(ctx context.Context, in wire.ListInput) (wire.Lis
 				continue
 			case asked.Full:
 				return a.saveListing(ctx, t, in, listing{Failed: true, Full: true}, &scrub)
+			case asked.Often:
+				a.Slog.WarnContext(ctx, "toolset cannot be listed", "toolset", in.Toolset, "session_id", t.row.ID, "err", "its server takes no credential that it is given")
+				return a.saveListing(ctx, t, in, listing{Failed: true}, &scrub)
 			case asked.Denied:
 				return wire.ListResult{Asked: wire.Asked{Denied: true}}, nil
 			}

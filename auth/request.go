@@ -73,6 +73,9 @@ type Asked struct {
 	Denied bool
 	// Full says that too many questions wait for this person in this app: nobody is asked, and nothing was stored.
 	Full bool
+	// Often says that the toolset asked [MaxAsked] times in this invocation and was granted: its server takes no credential, nobody is
+	// asked, and nothing was stored.
+	Often bool
 }
 
 // PageQuery selects a page of a list, newest first.
@@ -83,3 +86,6 @@ type PageQuery struct {
 	Open  bool
 	Limit int
 }
+
+// MaxAsked is how often a toolset may ask for a credential in one invocation: the run waits for no further answer.
+const MaxAsked = 3
