@@ -39,5 +39,4 @@ func TestTooManyAsked(t *testing.T) {
 	require.Equal(t, map[string]any{"run": 1.0}, w.response(done.Event))
 	again := w.tool(calls[2], "t4", "")
 	require.True(t, again.Confirmation, "there is room again")
-
 }

@@ -87,7 +87,9 @@ func TestClaimOfAnotherAccount(t *testing.T) {
 		return shop.call("POST", "/apps/assistant/users/shop:ben/logins/claim", map[string]string{"nonce": page.URL.Query().Get("nonce")}, nil)
 	}
 	connected := func() string {
-		var page struct{ Accounts []struct{ ID, Account string } }
+		var page struct {
+			Accounts []struct{ ID, Account string }
+		}
 		require.Equal(t, http.StatusOK, shop.call("GET", "/apps/assistant/users/shop:ben/accounts", nil, &page))
 		require.Len(t, page.Accounts, 1)
 		return page.Accounts[0].Account

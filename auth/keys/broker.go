@@ -113,7 +113,7 @@ func (b *broker) reveal(ctx context.Context, g oauth.Grant, want auth.Want) (aut
 	}
 	learn(v, b.scrub)
 	if err := b.uses.Record(ctx, g, want.Tool); err != nil {
-		return auth.AccessToken{}, err
+		return auth.AccessToken{}, err //nolint:wrapcheck // says what it was doing
 	}
 	return auth.AccessToken{Access: v.Secret, Username: v.Username, Version: g.Version}, nil
 }
@@ -143,7 +143,7 @@ func (b *broker) own(ctx context.Context, slot auth.Slot, want auth.Want) (auth.
 		return auth.AccessToken{}, misconfigured("%s: %s", a.Secret, err.Error())
 	}
 	if err := b.uses.Record(ctx, oauth.Grant{Slot: slot}, want.Tool); err != nil {
-		return auth.AccessToken{}, err
+		return auth.AccessToken{}, err //nolint:wrapcheck // says what it was doing
 	}
 	return auth.AccessToken{Access: v.Secret, Username: v.Username}, nil
 }

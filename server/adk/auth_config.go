@@ -2,6 +2,7 @@ package adk
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func (c *checker) object(m map[string]any, depth int) string {
 	case names(m, "authType", "oauth2", "http", "apiKey", "serviceAccount"):
 		return c.same("exchangedAuthCredential", m, c.issued["exchangedAuthCredential"])
 	}
-	for key, value := range m {
+	for _, key := range slices.Sorted(maps.Keys(m)) { // of several problems always the same one is told
+		value := m[key]
 		var problem string
 		if name := camel(key); fields(name) {
 			problem = c.same(name, value, c.anywhere(name))
@@ -116,9 +118,9 @@ func (c *checker) same(path string, got, issued any) string {
 	switch got := got.(type) {
 	case map[string]any:
 		from, _ := issued.(map[string]any)
-		for key, value := range got {
-			key = camel(key)
-			if problem := c.same(strings.TrimPrefix(path+"."+key, "."), value, from[key]); problem != "" {
+		for _, sent := range slices.Sorted(maps.Keys(got)) {
+			key := camel(sent)
+			if problem := c.same(strings.TrimPrefix(path+"."+key, "."), got[sent], from[key]); problem != "" {
 				return problem
 			}
 		}
