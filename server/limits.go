@@ -11,18 +11,19 @@ import (
 func kinds() map[string]web.Kind {
 	const user = "/apps/{app}/users/{user}"
 	const one = user + "/sessions/{session}"
-	return map[string]web.Kind{
-		"POST /run":                                web.Runs,
-		"POST /run_sse":                            web.Runs,
-		"POST " + user + "/runs":                   web.Runs,
-		"POST " + user + "/sessions":               web.Runs,
-		"POST " + one:                              web.Runs,
-		"POST " + one + "/confirmations/{request}": web.Logins,
-		"POST " + one + "/inputs/{request}":        web.Logins,
-		"POST " + one + "/keys/{request}":          web.Logins,
-		"POST " + one + "/calls/{call}/result":     web.Logins,
-		"POST " + user + "/logins/claim":           web.Logins,
+	of := map[web.Kind][]string{
+		web.Runs: {"/run", "/run_sse", user + "/runs", user + "/sessions", one},
+		web.Logins: {
+			one + "/confirmations/{request}", one + "/inputs/{request}", one + "/keys/{request}", one + "/calls/{call}/result", user + "/logins/claim",
+		},
 	}
+	out := map[string]web.Kind{}
+	for kind, routes := range of {
+		for _, route := range routes {
+			out["POST "+route] = kind
+		}
+	}
+	return out
 }
 
 // limited counts calls of the API.

@@ -11,7 +11,7 @@ import (
 // seenEvery is how exactly a session's last use is known: writing it at every request would make reads into writes.
 const seenEvery = time.Minute
 
-const spent = "spent_signins" //nolint:misspell // sign-ins
+const spent = "spent_signins"
 
 // StartPersonSession keeps a new session under the hash of its id, and ends the one that the browser had. lifetime is its
 // absolute end.

@@ -21,7 +21,7 @@ const month = 30 * 24 * time.Hour
 
 // purgeable are the tables that [store.Store.Purge] may touch.
 func purgeable() []string {
-	return []string{"outbox", "flows", "refused_codes", "deliveries", "people_sessions", "spent_signins", "parked_callbacks", "slots", "askers"} //nolint:misspell // sign-ins
+	return []string{"outbox", "flows", "refused_codes", "deliveries", "people_sessions", "spent_signins", "parked_callbacks", "slots", "askers"}
 }
 
 // kept are the tables that it must leave alone.
@@ -165,7 +165,7 @@ func TestPurgeAtOnce(t *testing.T) {
 				require.NoError(k, err)
 			}
 			require.EqualValues(k, rows, total.Load())
-			require.Equal(k, 20, k.rows([]string{"spent_signins"})["spent_signins"]) //nolint:misspell // sign-ins
+			require.Equal(k, 20, k.rows([]string{"spent_signins"})["spent_signins"])
 		})
 	}
 }

@@ -24,7 +24,7 @@ const (
 	// Logins are forms of the connect and account pages, keys that are sent, and claims of services, by subject.
 	Logins Kind = "logins"
 	// SignIns are sign-ins that are begun, by address.
-	SignIns Kind = "signins" //nolint:misspell // sign-ins
+	SignIns Kind = "signins"
 	// Tokens are bearer tokens that are not valid, by address.
 	Tokens Kind = "tokens"
 	// Callbacks are answers of providers that belong to no login, by address.

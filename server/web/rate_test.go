@@ -86,5 +86,5 @@ func TestTooMany(t *testing.T) {
 		require.Equal(t, kind, w.Header().Get("Content-Type"))
 		require.Contains(t, w.Body.String(), "too many requests")
 	}
-	require.Equal(t, "callbacks=20,logins=600,runs=6000,signins=600,tokens=120", web.DefaultRates().String()) //nolint:misspell // sign-ins
+	require.Equal(t, "callbacks=20,logins=600,runs=6000,signins=600,tokens=120", web.DefaultRates().String())
 }
