@@ -11,7 +11,7 @@ const purgeBatch = 500
 
 // purged is what may go of a table: rows that have ended, by their age.
 type purged struct {
-	table, key, where string
+	table, id, where string
 	// args are how often the moment before which rows are old stands in where.
 	args int
 	// now compares with the time that it is, not with old rows: what has expired is refused already.
@@ -24,14 +24,14 @@ type purged struct {
 // old: it is ended first, by whoever recovers it. Locks are rows that the next one who needs them writes again.
 func purges() []purged {
 	return []purged{
-		{table: "outbox", key: "seq", where: `done > 0 AND done < ?`, args: 1},
-		{table: "flows", key: "state_hash", where: `status IN ('spent', 'live') AND expires < ?`, args: 1, after: `DELETE FROM refused_codes WHERE state_hash = ?`},
-		{table: "deliveries", key: "seq", where: `(ended > 0 AND ended < ? OR ended = 0 AND due < ?)`, args: 2},
-		{table: "people_sessions", key: "id_hash", where: `expires <= ?`, args: 1, now: true},
-		{table: spent, key: "state_hash", where: `expires <= ?`, args: 1, now: true},
-		{table: "parked_callbacks", key: "nonce_hash", where: `expires <= ?`, args: 1, now: true},
-		{table: "slots", key: "id", where: `touched < ?`, args: 1},
-		{table: "askers", key: "app || ' ' || usr", where: `touched < ?`, args: 1},
+		{table: "outbox", id: "seq", where: `done > 0 AND done < ?`, args: 1},
+		{table: "flows", id: "state_hash", where: `status IN ('spent', 'live') AND expires < ?`, args: 1, after: `DELETE FROM refused_codes WHERE state_hash = ?`},
+		{table: "deliveries", id: "seq", where: `(ended > 0 AND ended < ? OR ended = 0 AND due < ?)`, args: 2},
+		{table: "people_sessions", id: "id_hash", where: `expires <= ?`, args: 1, now: true},
+		{table: spent, id: "state_hash", where: `expires <= ?`, args: 1, now: true},
+		{table: "parked_callbacks", id: "nonce_hash", where: `expires <= ?`, args: 1, now: true},
+		{table: "slots", id: "id", where: `touched < ?`, args: 1},
+		{table: "askers", id: "app || ' ' || usr", where: `touched < ?`, args: 1},
 	}
 }
 
@@ -63,8 +63,8 @@ func (s *Store) purge(ctx context.Context, p purged, kept int64) (n int, err err
 		for range p.args {
 			args = append(args, before)
 		}
-		gone, err := collect(c, `WITH old AS (SELECT `+p.key+` AS id FROM `+p.table+` WHERE `+p.where+fmt.Sprintf(` LIMIT %d`, purgeBatch)+s.d.skipLocked+`)
-			DELETE FROM `+p.table+` WHERE `+p.key+` IN (SELECT id FROM old) RETURNING `+p.key, args,
+		gone, err := collect(c, `WITH old AS (SELECT `+p.id+` AS id FROM `+p.table+` WHERE `+p.where+fmt.Sprintf(` LIMIT %d`, purgeBatch)+s.d.skipLocked+`)
+			DELETE FROM `+p.table+` WHERE `+p.id+` IN (SELECT id FROM old) RETURNING `+p.id, args,
 			func(scan func(...any) error) (key any, err error) { return key, scan(&key) })
 		n = len(gone)
 		if err != nil || p.after == "" {
