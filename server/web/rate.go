@@ -71,7 +71,7 @@ type callers struct {
 }
 
 type caller struct {
-	key   string
+	id    string
 	limit *rate.Limiter
 }
 
@@ -121,7 +121,7 @@ func (l *Limits) caller(kind Kind, key string) *rate.Limiter {
 	}
 	if of.order.Len() >= maxCallers {
 		oldest := of.order.Back()
-		delete(of.by, of.order.Remove(oldest).(*caller).key)
+		delete(of.by, of.order.Remove(oldest).(*caller).id)
 	}
 	n := l.rates[kind]
 	made := &caller{key, rate.NewLimiter(rate.Limit(float64(n)/time.Minute.Seconds()), n)}
