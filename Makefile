@@ -18,6 +18,8 @@ BENCH_FLAGS :=
 CALLBACKS := yes
 BENCH_CALLBACKS := 10x
 TEST_TIMEOUT := 25m
+# The end-to-end tests that look for secrets everywhere: they run on both databases.
+CANARIES := NoSecretLeaks|EchoLeakNothing|TestKeysFromThePage|TestKeysInADKReplies|TestDeviceCodeThroughAKill|TestPeopleAndTheirLinks|TestServicesClaim
 # A minute for 30 kills, and an hour for the rest; 60 kills a minute is what two cores do.
 SOAK_TIMEOUT := $(shell echo $$((60 + $(SOAK_POINTS) / 30)))m
 INTEROP_TIMEOUT := 15m
@@ -86,7 +88,8 @@ on-postgres:
 		$(call say,go test ./store ./notify ./auth/keys ./server ./e2e with PostgreSQL); \
 		go test -count=1 -timeout $(TEST_TIMEOUT) -run '.*/postgres|Postgres' ./store && \
 		go test -count=1 -timeout $(TEST_TIMEOUT) ./notify ./auth/keys ./server/accounts ./server/signin && \
-		go test -count=1 -timeout $(TEST_TIMEOUT) -run Postgres ./e2e; \
+		go test -count=1 -timeout $(TEST_TIMEOUT) -run Postgres ./e2e && \
+		TARRY_TEST_WORLDS_ON_POSTGRES=yes go test -count=1 -timeout $(TEST_TIMEOUT) -run '$(CANARIES)' ./e2e; \
 	fi
 
 test-logins: build ## land a thousand logins before, during and after the wait; without the race detector, which the rest has

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"tarry/internal/demo"
 	"tarry/internal/stack"
+	"tarry/store/storetest"
 )
 
 // TestNoSecretLeaks runs logins, a refresh, a denial, failures of the provider and a tool that echoes its token, at log
@@ -52,12 +54,7 @@ func TestNoSecretLeaks(t *testing.T) {
 		kept["GET "+path] = keep.get(t, w.URL()+path)
 	}
 	require.NoError(t, w.Stop(stack.All()...))
-	require.NoError(t, filepath.WalkDir(filepath.Join(w.dir, "data"), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			kept[path], err = os.ReadFile(path) //nolint:gosec // the test's own folder
-		}
-		return err
-	}))
+	maps.Copy(kept, w.stored())
 	secrets := w.provider.Secrets().All()
 	require.NotEmpty(t, secrets)
 	for where, body := range kept {
@@ -69,6 +66,22 @@ func TestNoSecretLeaks(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(kept), 12)
+}
+
+// stored is all that the processes have written: each file of theirs by its path and, where the store is a PostgreSQL, each table by its name.
+func (w *world) stored() map[string][]byte {
+	w.t.Helper()
+	out := map[string][]byte{}
+	if w.database != "" {
+		out = storetest.Content(w.t, w.database)
+	}
+	require.NoError(w.t, filepath.WalkDir(filepath.Join(w.dir, "data"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			out[path], err = os.ReadFile(path) //nolint:gosec // the test's own folder
+		}
+		return err
+	}))
+	return out
 }
 
 func around(body []byte, mark string) string {

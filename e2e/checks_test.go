@@ -14,6 +14,7 @@ import (
 
 	"tarry/e2e/invariants"
 	"tarry/internal/demo"
+	"tarry/store/storetest"
 )
 
 // checkInvariants reads what the world's runs have left and what models were asked, by means of its own: see the package. It
@@ -102,7 +103,7 @@ func query(tb testing.TB, file, text string, args ...any) (out []string) {
 	tb.Helper()
 	driver, source := "sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(10000)"
 	if strings.Contains(file, "://") {
-		driver, source = "pgx", file
+		driver, source = "pgx", storetest.Plain(file)
 		for i := range args {
 			text = strings.Replace(text, "?", fmt.Sprint("$", i+1), 1)
 		}

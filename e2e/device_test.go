@@ -8,11 +8,9 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -84,12 +82,7 @@ func TestDeviceCodeThroughAKill(t *testing.T) {
 		kept["GET "+of] = keep.get(t, w.URL()+r.path(of))
 	}
 	require.NoError(t, w.Stop(stack.All()...))
-	require.NoError(t, filepath.WalkDir(filepath.Join(w.dir, "data"), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			kept[path], err = os.ReadFile(path) //nolint:gosec // the test's own folder
-		}
-		return err
-	}))
+	maps.Copy(kept, w.stored())
 	require.Contains(t, kept, w.LogFile(stack.Server))
 	secrets := append(p.Secrets().All(), code, base64.StdEncoding.EncodeToString(der), strings.TrimRight(base64.StdEncoding.EncodeToString(der)[:60], "="))
 	for where, body := range kept {

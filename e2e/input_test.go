@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -186,12 +184,7 @@ func (w *world) page(link string) *demo.Page {
 func (w *world) keepsQuiet(r runHandle) {
 	w.t.Helper()
 	kept := map[string][]byte{"history": r.history(), "events": (&recorder{http.DefaultTransport}).get(w.t, w.URL()+r.path("/events"))}
-	require.NoError(w.t, filepath.WalkDir(filepath.Join(w.dir, "data"), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			kept[path], err = os.ReadFile(path) //nolint:gosec // the test's own folder
-		}
-		return err
-	}))
+	maps.Copy(kept, w.stored())
 	require.Greater(w.t, len(kept), 4)
 	for where, body := range kept {
 		require.False(w.t, bytes.Contains(body, []byte(demo.DefaultMark)), "the canary's mark stands in %s: …%s…", where, around(body, demo.DefaultMark))

@@ -5,11 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -188,12 +187,10 @@ func (w *world) checkTyped(runs ...runHandle) {
 func (w *world) checkMark(kept map[string][]byte) {
 	w.t.Helper()
 	require.NoError(w.t, w.Stop(stack.All()...))
-	require.NoError(w.t, filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			kept[path], err = os.ReadFile(path) //nolint:gosec // the test's own folder
-		}
-		return err
-	}))
+	maps.Copy(kept, w.stored())
+	journal, err := os.ReadFile(w.journal())
+	require.NoError(w.t, err)
+	kept[w.journal()] = journal
 	require.Contains(w.t, kept, w.LogFile(stack.Worker))
 	require.Contains(w.t, kept, w.journal())
 	for where, body := range kept {

@@ -12,6 +12,7 @@ import (
 
 	"tarry/internal/demo"
 	"tarry/internal/stack"
+	"tarry/store/storetest"
 )
 
 // world is a running Tarry with everything around it.
@@ -45,10 +46,17 @@ type options struct {
 // patience is longer than anything takes on a machine that is busy and with the race detector on.
 const patience = 4 * time.Minute
 
+// onPostgres is the variable that gives each world a PostgreSQL of its own: `make test-postgres` runs the search for secrets
+// once more with it.
+const onPostgres = "TARRY_TEST_WORLDS_ON_POSTGRES"
+
 // newWorld starts everything; it stops with the test.
 func newWorld(tb testing.TB, o options) *world {
 	tb.Helper()
 	dir := tb.TempDir()
+	if o.database == "" && os.Getenv(onPostgres) != "" {
+		o.database = storetest.Schema(tb)
+	}
 	w := &world{t: tb, dir: dir, database: o.database}
 	if o.database != "" {
 		o.env = append(o.env, "TARRY_DATABASE_URL="+o.database)

@@ -71,12 +71,15 @@ func Open(tb testing.TB) *store.Store {
 	return s
 }
 
+// Plain is a URL of this package without what the store alone understands.
+func Plain(address string) string { return strings.ReplaceAll(address, "pool_max_conns=4&", "") }
+
 // Reach opens the database of a URL of this package past the store.
 func Reach(tb testing.TB, address string) *sql.DB {
 	tb.Helper()
 	driver, source := "sqlite", "file:"+address+"?_pragma=busy_timeout(10000)"
 	if strings.Contains(address, "://") {
-		driver, source = "pgx", strings.ReplaceAll(address, "pool_max_conns=4&", "")
+		driver, source = "pgx", Plain(address)
 	}
 	db, err := sql.Open(driver, source)
 	require.NoError(tb, err)
