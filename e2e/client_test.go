@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,13 @@ type apiClient struct {
 
 func (c apiClient) call(method, path string, in, out any) int {
 	c.t.Helper()
+	status, _ := c.send(method, path, in, out)
+	return status
+}
+
+// send is call, with the answer's header.
+func (c apiClient) send(method, path string, in, out any) (int, http.Header) {
+	c.t.Helper()
 	var body io.Reader
 	if in != nil {
 		text, err := json.Marshal(in)
@@ -36,7 +44,7 @@ func (c apiClient) call(method, path string, in, out any) int {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0
+		return 0, nil
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -47,7 +55,7 @@ func (c apiClient) call(method, path string, in, out any) int {
 	if resp.StatusCode >= 400 {
 		c.t.Logf("%s %s: %d %s", method, path, resp.StatusCode, text)
 	}
-	return resp.StatusCode
+	return resp.StatusCode, resp.Header
 }
 
 // start starts a job.
@@ -120,7 +128,13 @@ type function struct {
 
 func (r runHandle) events() (out []event) {
 	r.c.t.Helper()
-	require.Equal(r.c.t, http.StatusOK, r.c.call("GET", r.path("/events"), nil, &out))
+	for path, more := r.path("/events"), true; more; {
+		var page []event
+		status, header := r.c.send("GET", path, nil, &page)
+		require.Equal(r.c.t, http.StatusOK, status)
+		out = append(out, page...)
+		path, more = strings.CutSuffix(strings.TrimPrefix(header.Get("Link"), "<"), `>; rel="next"`)
+	}
 	return out
 }
 

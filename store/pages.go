@@ -28,12 +28,12 @@ func (s *Store) RequestPage(ctx context.Context, user string, apps []string, q a
 	return pageOf(s.read(ctx), "r", `requests`, requestColumns, ` AND `+isOpen, user, apps, q, scanRequest)
 }
 
-// OpenRequests lists what sessions wait for, oldest first.
+// OpenRequests lists what sessions wait for, newest first.
 func (s *Store) OpenRequests(ctx context.Context, workflowIDs []string) ([]auth.Request, error) {
 	if len(workflowIDs) == 0 {
 		return nil, nil
 	}
-	return s.read(ctx).requests(isOpen+` AND workflow_id IN (`+marks(len(workflowIDs))+`) ORDER BY seq`, values(workflowIDs)...)
+	return s.read(ctx).requests(isOpen+` AND workflow_id IN (`+marks(len(workflowIDs))+`) ORDER BY seq DESC`, values(workflowIDs)...)
 }
 
 func pageOf[T any](c *conn, kind, table, columns, open, user string, apps []string, q auth.PageQuery, scan func(func(...any) error) (T, error)) (page []T, next string, err error) {
