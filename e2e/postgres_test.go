@@ -1,10 +1,8 @@
 package e2e_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -14,31 +12,14 @@ import (
 
 	"tarry/e2e/invariants"
 	"tarry/internal/stack"
+	"tarry/store/storetest"
 )
 
 // postgresSchema makes an empty schema that goes with the test, and returns its URL and a handle on it.
 func postgresSchema(t *testing.T) (string, *sql.DB) {
 	t.Helper()
-	base := os.Getenv("TARRY_TEST_DATABASE_URL")
-	if base == "" {
-		t.Skip("TARRY_TEST_DATABASE_URL is not set")
-	}
-	name := fmt.Sprintf("tarry_e2e_%d", os.Getpid())
-	u, err := url.Parse(base)
-	require.NoError(t, err)
-	q := u.Query()
-	q.Set("search_path", name)
-	u.RawQuery = q.Encode()
-	db, err := sql.Open("pgx", u.String())
-	require.NoError(t, err)
-	_, err = db.ExecContext(t.Context(), `CREATE SCHEMA `+name)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := db.ExecContext(context.Background(), `DROP SCHEMA `+name+` CASCADE`) // the test's context has ended
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
-	})
-	return u.String(), db
+	address := storetest.Schema(t)
+	return address, storetest.Reach(t, address)
 }
 
 // The main job on PostgreSQL, with two workers and two servers: runs that were started at both wait for one login, which comes while
