@@ -3,11 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,9 +71,12 @@ func (s *Store) AuditLog(ctx context.Context, owner agent.Owner, limit int) ([]a
 // every row before it is there. It looks at no more than limit rows of those that q selects, and returns the ones among them
 // that access allows; the page tells whether there are more.
 func (s *Store) Audit(ctx context.Context, q auth.AuditQuery, access auth.Access, limit int) (auth.AuditPage, error) {
-	after, err := auditCursor(q.After)
-	if err != nil {
-		return auth.AuditPage{}, err
+	var after int64
+	if q.After != "" {
+		var err error
+		if after, err = seqOf(cursorAudit, q.After); err != nil {
+			return auth.AuditPage{}, err
+		}
 	}
 	last, err := s.d.settled(ctx, s.read(ctx))
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *Store) Audit(ctx context.Context, q auth.AuditQuery, access auth.Access
 	if len(rows) > 0 {
 		after = rows[len(rows)-1].seq
 	}
-	return auth.AuditPage{Rows: plainRows(rows, access), Next: cursorOf(after), More: len(rows) == limit}, nil
+	return auth.AuditPage{Rows: plainRows(rows, access), Next: cursorOf(cursorAudit, after), More: len(rows) == limit}, nil
 }
 
 func plainRows(rows []auditRow, access auth.Access) []auth.AuditRow {
@@ -120,24 +121,6 @@ func plainRows(rows []auditRow, access auth.Access) []auth.AuditRow {
 		}
 	}
 	return out
-}
-
-// Cursors have a form of their own, so that nobody comes to rely on what they are made of.
-func cursorOf(seq int64) string {
-	return base64.RawURLEncoding.EncodeToString([]byte("a" + strconv.FormatInt(seq, 36)))
-}
-
-func auditCursor(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	digits, ours := strings.CutPrefix(string(raw), "a")
-	seq, parseErr := strconv.ParseInt(digits, 36, 64)
-	if err != nil || !ours || parseErr != nil || seq < 0 {
-		return 0, auth.ErrCursor
-	}
-	return seq, nil
 }
 
 // everything is settled where writers take turns: rows appear in the order of their numbers.

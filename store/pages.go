@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/base64"
-	"strconv"
 	"strings"
 
 	"tarry/auth"
@@ -20,12 +18,12 @@ type counted[T any] struct {
 // is empty on the last page. [auth.ErrCursor] when q.After is not a cursor.
 func (s *Store) SessionPage(ctx context.Context, user string, apps []string, q auth.PageQuery) (page []session.Session, next string, err error) {
 	open := ` AND closed = 0 AND (status = 'running' OR SUBSTR(status, 1, 8) = 'waiting_')`
-	return pageOf(s.read(ctx), "s", `sessions`, sessionColumns, open, user, apps, q, scanSession)
+	return pageOf(s.read(ctx), cursorSessions, `sessions`, sessionColumns, open, user, apps, q, scanSession)
 }
 
 // RequestPage lists requests to a user in apps as [Store.SessionPage] lists sessions.
 func (s *Store) RequestPage(ctx context.Context, user string, apps []string, q auth.PageQuery) (page []auth.Request, next string, err error) {
-	return pageOf(s.read(ctx), "r", `requests`, requestColumns, ` AND `+isOpen, user, apps, q, scanRequest)
+	return pageOf(s.read(ctx), cursorRequests, `requests`, requestColumns, ` AND `+isOpen, user, apps, q, scanRequest)
 }
 
 // OpenRequests lists what sessions wait for, newest first.
@@ -62,22 +60,12 @@ func pageOf[T any](c *conn, kind, table, columns, open, user string, apps []stri
 	}
 	if len(found) > q.Limit { // there is one more
 		found = found[:q.Limit]
-		next = base64.RawURLEncoding.EncodeToString([]byte(kind + strconv.FormatInt(found[q.Limit-1].seq, 36)))
+		next = cursorOf(kind, found[q.Limit-1].seq)
 	}
 	for _, n := range found {
 		page = append(page, n.row)
 	}
 	return page, next, nil
-}
-
-func seqOf(kind, text string) (int64, error) {
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	digits, ours := strings.CutPrefix(string(raw), kind)
-	seq, parseErr := strconv.ParseInt(digits, 36, 64)
-	if err != nil || !ours || parseErr != nil || seq < 0 {
-		return 0, auth.ErrCursor
-	}
-	return seq, nil
 }
 
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
