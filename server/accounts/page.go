@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -180,10 +179,7 @@ func (p *Pages) disconnect(w http.ResponseWriter, r *http.Request) {
 
 // form reads a form of ours; false when it is not from a page that this browser and person were shown.
 func (p *Pages) form(w http.ResponseWriter, r *http.Request, caller signin.Principal) (a Account, ok bool) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	sender := web.Sender{Own: p.origin.String(), Form: true}
-	if err != nil || kind != "application/x-www-form-urlencoded" || !strings.EqualFold(r.Host, p.origin.Host) || !sender.Allows(r) || r.ParseForm() != nil {
+	if !strings.EqualFold(r.Host, p.origin.Host) || !web.ReadForm(w, r, p.origin.String(), maxForm) {
 		return a, false
 	}
 	for name, to := range map[string]*string{"app": &a.App, "user": &a.User, "account": &a.ID} {

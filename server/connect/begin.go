@@ -2,7 +2,6 @@ package connect
 
 import (
 	"errors"
-	"mime"
 	"net/http"
 	"net/url"
 
@@ -100,10 +99,7 @@ func (h *Handler) unmoved(r *http.Request, access auth.Access, id string) error 
 // form reads a form of ours and returns the request that it is about; false when it is not from a page that this browser
 // and person were shown.
 func (h *Handler) form(w http.ResponseWriter, r *http.Request, limit int64) (id string, ok bool) {
-	r.Body = http.MaxBytesReader(w, r.Body, limit)
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	sender := web.Sender{Own: h.origin.String(), Form: true}
-	if err != nil || kind != "application/x-www-form-urlencoded" || !h.canonical(r) || !sender.Allows(r) || r.ParseForm() != nil {
+	if !h.canonical(r) || !web.ReadForm(w, r, h.origin.String(), limit) {
 		return "", false
 	}
 	id, once := single(r.PostForm, "request")
