@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -283,13 +282,8 @@ func (r recording) write(name string) {
 	id := r.workflow()
 	var chain []*historypb.History
 	for run := ""; ; {
-		h := &historypb.History{}
-		events := r.temporal.GetWorkflowHistory(t.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for events.HasNext() {
-			e, err := events.Next()
-			require.NoError(t, err)
-			h.Events = append(h.Events, e)
-		}
+		h, err := replay.Fetch(t.Context(), r.temporal, id, run)
+		require.NoError(t, err)
 		chain = append([]*historypb.History{h}, chain...)
 		if run = h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(); run == "" {
 			break

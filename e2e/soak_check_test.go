@@ -2,11 +2,9 @@ package e2e_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,9 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 
 	"tarry/e2e/invariants"
 	"tarry/internal/demo"
@@ -129,7 +125,7 @@ func (c *crowd) checkHistories(log invariants.Log) {
 	n := 0
 	for _, s := range log.Sessions {
 		for run := ""; ; {
-			h, err := history(c.t.Context(), temporal, s.Workflow, run)
+			h, err := replay.Fetch(c.t.Context(), temporal, s.Workflow, run)
 			var gone *serviceerror.NotFound
 			if run == "" && errors.As(err, &gone) {
 				break // a session to which nothing was said
@@ -155,19 +151,6 @@ func (c *crowd) checkHistories(log invariants.Log) {
 		})
 	}
 	c.t.Logf("%d sessions with %d histories, all replayed", len(log.Sessions), n)
-}
-
-func history(ctx context.Context, c client.Client, workflow, run string) (*historypb.History, error) {
-	h := &historypb.History{}
-	events := c.GetWorkflowHistory(ctx, workflow, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
-		if err != nil {
-			return nil, fmt.Errorf("read history: %w", err)
-		}
-		h.Events = append(h.Events, e)
-	}
-	return h, nil
 }
 
 // checkSecrets stops everything and looks for secrets in each table, log and file (I1), and in what Temporal and the logs keep for what was
