@@ -75,9 +75,9 @@ func (h *Handler) list(r *http.Request) (any, error) {
 		return nil, err
 	}
 	query := r.URL.Query()
-	most, err := limit(query, defaultAccounts)
+	most, err := web.Limit(query, defaultAccounts)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
 	}
 	page, err := h.Connections.Accounts(r.Context(), Query{App: owner.App, User: owner.User, After: query.Get("after"), Limit: most}, caller.Access())
 	switch {

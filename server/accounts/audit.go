@@ -59,9 +59,9 @@ func (h *Handler) audit(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	most, err := limit(query, defaultEntries)
+	most, err := web.Limit(query, defaultEntries)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
 	}
 	page, err := h.Log.Audit(r.Context(), auth.AuditQuery{
 		App: query.Get("app"), User: user, Action: query.Get("action"), Since: since, Until: until, After: query.Get("after"),

@@ -3,16 +3,11 @@ package accounts
 import (
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"tarry/server/web"
 )
 
-const (
-	defaultEntries = 500
-	mostLimit      = 1000
-)
+const defaultEntries = 500
 
 // Handler serves the API. All fields must be set.
 type Handler struct {
@@ -28,16 +23,4 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+all, web.Answer(h.Logger, http.StatusOK, h.list))
 	mux.HandleFunc("DELETE "+all+"/{account}", web.Answer(h.Logger, http.StatusOK, h.disconnect(false)))
 	mux.HandleFunc("POST "+all+"/{account}/revoke", web.Answer(h.Logger, http.StatusOK, h.disconnect(true)))
-}
-
-func limit(query url.Values, usual int) (int, error) {
-	text := query.Get("limit")
-	if text == "" {
-		return usual, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > mostLimit {
-		return 0, web.Refusal(http.StatusBadRequest, "limit is not a number from 1 to %d", mostLimit)
-	}
-	return n, nil
 }

@@ -47,13 +47,13 @@ type Result struct {
 	Decline bool `json:"decline,omitempty"`
 }
 
-// asked finds a request of the session.
+// asked finds a request of the session, of a kind of [kindOf].
 func (h *Handler) asked(r *http.Request, row session.Session, id, kind string) (auth.Request, auth.Access, error) {
 	access := func(o agent.Owner) bool { return o == row.Owner }
 	q, err := h.Answers.Request(r.Context(), access, id)
 	switch {
-	case errors.Is(err, auth.ErrNoRequest), err == nil && (q.WorkflowID != row.WorkflowID || q.Need.Type != kind):
-		what := map[string]string{auth.TypeQuestion: "asks for no answer", auth.TypeResult: "waits for no result", auth.TypeConfirmation: "asks for no approval"}[kind]
+	case errors.Is(err, auth.ErrNoRequest), err == nil && (q.WorkflowID != row.WorkflowID || kindOf(q) != kind):
+		what := map[string]string{auth.TypeQuestion: "asks for no answer", auth.TypeResult: "waits for no result", auth.TypeConfirmation: "asks for no approval", kindKey: "asks for no key"}[kind]
 		return q, nil, web.Refusal(http.StatusNotFound, "session %s %s under the id %q; its status names those that are open", row.ID, what, id)
 	case err != nil:
 		return q, nil, fmt.Errorf("find request: %w", err)

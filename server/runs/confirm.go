@@ -3,8 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"tarry/agent"
@@ -56,14 +54,7 @@ func (h *Handler) confirm(r *http.Request) (any, error) {
 		said.Payload = string(in.Payload)
 	}
 	q, err := h.Confirmations.Confirm(r.Context(), access, id, *in.Confirmed, said)
-	switch {
-	case errors.Is(err, auth.ErrClosed):
-		return nil, web.Refusal(http.StatusConflict, "request %s is over: %s; nothing was changed", id, q.Status)
-	case err != nil:
-		return nil, fmt.Errorf("confirm: %w", err)
-	}
-	h.Wake()
-	return Decided{Request: id, Status: q.Status}, nil
+	return h.decided(q, err)
 }
 
 // explain adds to the calls that wait for approval what they would do. Only what an agent's run wrote counts.

@@ -39,10 +39,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 		web.Refuse(w, r, h.Logger, noSession(err, row.ID))
 		return
 	}
-	most, err := limit(r)
-	if r.URL.Query().Get("limit") == "" {
-		most = mostLimit
-	}
+	most, err := web.Limit(r.URL.Query(), web.MostRows)
 	if err != nil {
 		web.Refuse(w, r, h.Logger, err)
 		return

@@ -154,22 +154,7 @@ func (h *Handler) owners(r *http.Request) ([]agent.Owner, error) {
 	return out, nil
 }
 
-const (
-	defaultLimit = 50
-	mostLimit    = 1000
-)
-
-func limit(r *http.Request) (int, error) {
-	text := r.URL.Query().Get("limit")
-	if text == "" {
-		return defaultLimit, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > mostLimit {
-		return 0, web.Refusal(http.StatusBadRequest, "limit is not a number from 1 to %d", mostLimit)
-	}
-	return n, nil
-}
+const defaultLimit = 50
 
 func truth(r *http.Request, name string) bool {
 	b, err := strconv.ParseBool(r.URL.Query().Get(name))

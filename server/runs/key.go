@@ -3,10 +3,8 @@ package runs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
-	"tarry/agent"
 	"tarry/auth"
 	"tarry/server/web"
 )
@@ -39,13 +37,10 @@ func (h *Handler) key(r *http.Request) (any, error) {
 		return nil, err //nolint:wrapcheck // a RequestError is what the caller gets
 	}
 	id := r.PathValue("request")
-	access := func(o agent.Owner) bool { return o == row.Owner }
-	q, err := h.Answers.Request(r.Context(), access, id)
+	q, access, err := h.asked(r, row, id, kindKey)
 	switch {
-	case errors.Is(err, auth.ErrNoRequest), err == nil && (q.WorkflowID != row.WorkflowID || q.Need.Typed == nil):
-		return nil, web.Refusal(http.StatusNotFound, "session %s asks for no key under the id %q; its status names those that are open", row.ID, id)
 	case err != nil:
-		return nil, fmt.Errorf("find request: %w", err)
+		return nil, err
 	case !q.Status.Open():
 		return nil, over(q)
 	case in.Decline:

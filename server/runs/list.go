@@ -40,12 +40,15 @@ func (h *Handler) runOf(row session.Session, open []auth.Request) Run {
 	return out
 }
 
+// kindKey is the kind of a request for a credential that a person types.
+const kindKey = "key"
+
 func kindOf(r auth.Request) string {
 	if !r.Need.Login() {
 		return r.Need.Type
 	}
 	if r.Need.Typed != nil {
-		return "key"
+		return kindKey
 	}
 	return "login"
 }
@@ -129,8 +132,8 @@ func (h *Handler) page(r *http.Request) (user string, apps []string, q auth.Page
 	for _, o := range owners { // of one user
 		user, apps = o.User, append(apps, o.App)
 	}
-	most, err := limit(r)
-	return user, apps, auth.PageQuery{After: r.URL.Query().Get("after"), Open: !truth(r, "all"), Limit: most}, err
+	most, err := web.Limit(r.URL.Query(), defaultLimit)
+	return user, apps, auth.PageQuery{After: r.URL.Query().Get("after"), Open: !truth(r, "all"), Limit: most}, err //nolint:wrapcheck // a RequestError is what the caller gets
 }
 
 func notCursor(err error) error {
