@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/auth"
+	"tarry/store"
 )
 
 func TestPersonSessions(t *testing.T) {
@@ -14,38 +15,33 @@ func TestPersonSessions(t *testing.T) {
 	for name, fresh := range dialects() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			again := fresh(t)
-			s, other := again(t), again(t)
-			now := time.Now().UTC().Truncate(time.Microsecond)
-			clock := func() time.Time { return now }
-			s.SetClock(clock)
-			other.SetClock(clock)
+			s, other, now := twoServers(t, fresh)
 			ann := auth.Person{Issuer: "https://issuer.example", Subject: "ann", Name: "Ann"}
 			const idle = time.Hour
 
 			require.NoError(t, s.StartPersonSession(t.Context(), "one", ann, 24*time.Hour, ""))
 			got, err := other.PersonSession(t.Context(), "one", idle)
 			require.NoError(t, err)
-			require.Equal(t, auth.PersonSession{Person: ann, Created: now, Expires: now.Add(24 * time.Hour)}, got)
+			require.Equal(t, auth.PersonSession{Person: ann, Created: *now, Expires: now.Add(24 * time.Hour)}, got)
 			_, err = s.PersonSession(t.Context(), "two", idle)
 			require.ErrorIs(t, err, auth.ErrNoSession)
 
 			// Use keeps it alive until its absolute end.
 			for range 23 {
-				now = now.Add(59 * time.Minute)
+				*now = now.Add(59 * time.Minute)
 				_, err = s.PersonSession(t.Context(), "one", idle)
 				require.NoError(t, err)
 			}
-			now = now.Add(61 * time.Minute)
+			*now = now.Add(61 * time.Minute)
 			_, err = s.PersonSession(t.Context(), "one", idle)
 			require.ErrorIs(t, err, auth.ErrNoSession, "idle")
 			require.NoError(t, s.StartPersonSession(t.Context(), "two", ann, 2*time.Hour, ""))
 			for range 3 {
-				now = now.Add(39 * time.Minute)
+				*now = now.Add(39 * time.Minute)
 				_, err = s.PersonSession(t.Context(), "two", idle)
 				require.NoError(t, err)
 			}
-			now = now.Add(3 * time.Minute)
+			*now = now.Add(3 * time.Minute)
 			_, err = s.PersonSession(t.Context(), "two", idle)
 			require.ErrorIs(t, err, auth.ErrNoSession, "lifetime")
 
@@ -70,15 +66,11 @@ func TestSignInsAreSpentOnce(t *testing.T) {
 	for name, fresh := range dialects() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			again := fresh(t)
-			s, other := again(t), again(t)
-			now := time.Now()
-			s.SetClock(func() time.Time { return now })
-			other.SetClock(func() time.Time { return now })
+			s, other, now := twoServers(t, fresh)
 			require.NoError(t, s.SpendSignIn(t.Context(), "state", time.Minute))
 			require.ErrorIs(t, other.SpendSignIn(t.Context(), "state", time.Minute), auth.ErrSpent)
 			require.NoError(t, other.SpendSignIn(t.Context(), "other", time.Minute))
-			now = now.Add(time.Hour)
+			*now = now.Add(time.Hour)
 			require.NoError(t, s.SpendSignIn(t.Context(), "third", time.Minute))
 			require.NoError(t, s.SpendSignIn(t.Context(), "state", time.Minute), "forgotten with the sign-in itself")
 		})
@@ -90,11 +82,7 @@ func TestParkedCallbacks(t *testing.T) {
 	for name, fresh := range dialects() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			again := fresh(t)
-			s, other := again(t), again(t)
-			now := time.Now()
-			s.SetClock(func() time.Time { return now })
-			other.SetClock(func() time.Time { return now })
+			s, other, now := twoServers(t, fresh)
 			take := func(nonce, service string) string {
 				body, err := other.TakeCallback(t.Context(), nonce, service)
 				if err != nil {
@@ -114,8 +102,19 @@ func TestParkedCallbacks(t *testing.T) {
 			require.Empty(t, take("two", "shop"), "the newest answer of a login counts")
 			require.Equal(t, "sealed three", take("three", "shop"))
 			park("four", "state")
-			now = now.Add(time.Hour)
+			*now = now.Add(time.Hour)
 			require.Empty(t, take("four", "shop"), "late")
 		})
 	}
+}
+
+// twoServers are two handles on one database, with one clock.
+func twoServers(t *testing.T, fresh func(testing.TB) database) (one, other *store.Store, now *time.Time) {
+	t.Helper()
+	again := fresh(t)
+	one, other = again(t), again(t)
+	clock := time.Now().UTC().Truncate(time.Microsecond)
+	one.SetClock(func() time.Time { return clock })
+	other.SetClock(func() time.Time { return clock })
+	return one, other, &clock
 }

@@ -356,13 +356,19 @@ func (k *kit) outgoing() map[string]string {
 	return out
 }
 
+// audited lists an owner's rows of the audit log, oldest first.
+func (k *kit) audited(o agent.Owner) []auth.AuditRow {
+	k.Helper()
+	page, err := k.s.Audit(k.ctx, auth.AuditQuery{App: o.App, User: o.User}, func(agent.Owner) bool { return true }, 1000)
+	require.NoError(k, err)
+	return page.Rows
+}
+
 func (k *kit) audits(o agent.Owner) []string {
 	k.Helper()
-	rows, err := k.s.AuditLog(k.ctx, o, 1000)
-	require.NoError(k, err)
 	out := []string{}
-	for i := len(rows) - 1; i >= 0; i-- {
-		out = append(out, rows[i].Action)
+	for _, row := range k.audited(o) {
+		out = append(out, row.Action)
 	}
 	return out
 }
