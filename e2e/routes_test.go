@@ -14,7 +14,7 @@ import (
 )
 
 // apiRoutes reads the patterns of all routes behind the sign-in for APIs out of the source, so that none is forgotten.
-func apiRoutes(t *testing.T) (out []string) {
+func apiRoutes(t testing.TB) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob("../server/*/*.go")
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"tarry/engine"
@@ -23,8 +24,8 @@ type Config struct {
 	SignIn    signin.Mode
 	// Proxies are trusted to say in X-Forwarded-For for whom they ask.
 	Proxies signin.Peers
-	// Origins are further origins whose pages may call the API; usually none.
-	Origins []string
+	// Origins are further origins whose pages may call the API; usually none. SignIn needs them as well.
+	Origins web.Origins
 	// ReturnTo are the exact addresses that the connect page may send browsers back to; usually none.
 	ReturnTo []string
 	Version  string
@@ -53,6 +54,7 @@ func (c *Config) check() error {
 	if c.Parts == nil || c.Engine == nil || c.PublicURL == nil || c.SignIn == nil || c.Log == nil {
 		return errors.New("server: a required field of Config is missing")
 	}
+	c.ReturnTo = append(slices.Clone(c.ReturnTo), c.Origins.WebUIs()...)
 	if c.Poll == 0 {
 		c.Poll = defaultPoll
 	}

@@ -16,8 +16,9 @@ const leastRetention = 24 * time.Hour
 // limitVariables are those of bounds, with what they mean.
 func limitVariables() map[string]string {
 	return map[string]string{
-		"TARRY_RATE":      "what one caller may do in a minute: KIND=NUMBER, separated by commas, of runs, logins, signins, tokens, callbacks (default " + web.DefaultRates().String() + "); 0: no limit",
-		"TARRY_RETENTION": "how long rows stay that nobody needs any more: a duration of at least 24h (default 720h), or 0 for ever",
+		"TARRY_RATE":          "what one caller may do in a minute: KIND=NUMBER, separated by commas, of runs, logins, signins, tokens, callbacks (default " + web.DefaultRates().String() + "); 0: no limit",
+		"TARRY_ALLOW_ORIGINS": "further origins whose pages may call the API, separated by commas: http://localhost:4200, or regex: and a pattern of whole origins",
+		"TARRY_RETENTION":     "how long rows stay that nobody needs any more: a duration of at least 24h (default 720h), or 0 for ever",
 	}
 }
 

@@ -31,6 +31,10 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
+	origins, err := allowOrigins(e)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
 	parts, err := wiring.Open(ctx, wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: kms.Clients(e.Lookup), SecretsDir: c.SecretsDir, LookupEnv: e.Lookup, PublicURL: c.PublicURL,
 		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: e.Log, Fault: process.Fault(e.Lookup),
@@ -57,8 +61,9 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	if err != nil {
 		return fmt.Errorf("set up engine: %w", err)
 	}
-	mode := noSignIn(c.PublicURL, e.Log)
+	mode := noSignIn(c.PublicURL, origins, e.Log)
 	if signIn != nil {
+		signIn.Origins = origins
 		if mode, err = server.SignIn(parts, *signIn); err != nil {
 			return err //nolint:wrapcheck // says what it is
 		}
@@ -68,7 +73,7 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	s, err := server.New(server.Config{
-		Webhooks: hooks, Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Version: version, Log: e.Log, Metrics: counted.HTTP(), Rates: rates, Retention: retention,
+		Webhooks: hooks, Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Origins: origins, Version: version, Log: e.Log, Metrics: counted.HTTP(), Rates: rates, Retention: retention,
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

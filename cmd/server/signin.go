@@ -18,6 +18,7 @@ import (
 	"tarry/auth"
 	"tarry/internal/process"
 	"tarry/server/signin"
+	"tarry/server/web"
 )
 
 // signInVariables are those of sign-in, with what they mean.
@@ -248,6 +249,6 @@ func split(list string) (out []string) {
 }
 
 // noSignIn is the mode of a server that signs nobody in.
-func noSignIn(public *url.URL, log *slog.Logger) signin.Mode {
-	return signin.None{Port: port(public), Log: log}
+func noSignIn(public *url.URL, origins web.Origins, log *slog.Logger) signin.Mode {
+	return signin.None{Port: port(public), Origins: origins, Log: log}
 }

@@ -27,8 +27,8 @@ type Config struct {
 	Services []Service
 	// Guests finds users of services; nil: they cannot log in to tools.
 	Guests Guests
-	// Origins lists further origins whose pages may call.
-	Origins []string
+	// Origins are further origins whose pages may call.
+	Origins web.Origins
 	Log     *slog.Logger
 }
 
@@ -84,12 +84,16 @@ func (g *Gate) Limit(limits *web.Limits, peers Peers) {
 func (g *Gate) Require(route Route) web.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if no := g.otherSite(r, route); no != nil {
+				g.refuse(w, r, route, no)
+				return
+			}
 			caller, ambient, no := g.known(w, r, route)
 			if no != nil && no.status == http.StatusUnauthorized && !g.mayFail(w, r) {
 				return
 			}
 			if no == nil && ambient {
-				no = g.otherSite(r, route)
+				no = notJSON(r, route)
 			}
 			switch {
 			case no != nil && no.status != http.StatusUnauthorized:
@@ -179,16 +183,12 @@ func (g *Gate) client(r *http.Request, token string) (Principal, *refusal) {
 	return ofPerson(c.Person, ModeJWT), nil
 }
 
-// otherSite refuses what a page of another site sends with this browser's credentials.
+// otherSite refuses what a page of another site sends, whatever credentials it has.
 func (g *Gate) otherSite(r *http.Request, route Route) *refusal {
-	sender := web.Sender{Own: origin(g.PublicURL), Allowed: g.Origins, Form: route == Forms}
-	switch {
-	case !sender.Allows(r):
-		return &refusal{http.StatusForbidden, "request of another origin", "requests of other sites are not allowed"}
-	case route == API && !web.Safe(r.Method) && r.ContentLength != 0 && !isJSON(r.Header):
-		return &refusal{http.StatusUnsupportedMediaType, "content type is not JSON", "the content type must be application/json"}
+	if (web.Sender{Own: origin(g.PublicURL), Allowed: g.Origins, Form: route == Forms}).Allows(r) {
+		return nil
 	}
-	return nil
+	return otherOrigin()
 }
 
 // challenge says how to sign in (RFC 9110 section 11.6.1; RFC 6750 section 3).

@@ -42,8 +42,8 @@ const ModeNone = "none"
 type None struct {
 	// Port is the port that browsers see; zero means the one that the connection came in on.
 	Port int
-	// Origins lists further origins whose pages may call, such as a UI under development on another port.
-	Origins []string
+	// Origins are further origins whose pages may call, such as a UI under development on another port.
+	Origins web.Origins
 	Log     *slog.Logger
 }
 
@@ -93,8 +93,18 @@ func (n None) refusal(r *http.Request, route Route) *refusal {
 		// A name that somebody else's DNS points at 127.0.0.1 is still their origin to the browser.
 		return &refusal{http.StatusForbidden, "host is not this server's", "open this server as localhost, with its own port"}
 	case !web.Sender{Own: scheme(r) + "://" + r.Host, Allowed: n.Origins, Form: route == Forms}.Allows(r):
-		return &refusal{http.StatusForbidden, "request of another origin", "requests of other sites are not allowed"}
-	case route == API && !web.Safe(r.Method) && r.ContentLength != 0 && !isJSON(r.Header):
+		return otherOrigin()
+	}
+	return notJSON(r, route)
+}
+
+func otherOrigin() *refusal {
+	return &refusal{http.StatusForbidden, "request of another origin", "requests of other sites are not allowed; the operator lists those that are in TARRY_ALLOW_ORIGINS"}
+}
+
+// notJSON refuses bodies that another site's page can send without a preflight request.
+func notJSON(r *http.Request, route Route) *refusal {
+	if route == API && !web.Safe(r.Method) && r.ContentLength != 0 && !isJSON(r.Header) {
 		return &refusal{http.StatusUnsupportedMediaType, "content type is not JSON", "the content type must be application/json"}
 	}
 	return nil

@@ -79,6 +79,8 @@ func head(pairs ...string) http.Header {
 
 func TestNone(t *testing.T) {
 	t.Parallel()
+	allowed, err := web.ParseOrigins([]string{"http://localhost:4200"})
+	require.NoError(t, err)
 	const form = "application/x-www-form-urlencoded"
 	own, evil := "http://localhost:8080", "https://evil.example"
 	for _, tc := range []call{
@@ -134,7 +136,7 @@ func TestNone(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var logs bytes.Buffer
-			mode := signin.None{Origins: []string{"http://localhost:4200"}, Log: slog.New(slog.NewTextHandler(&logs, nil))}
+			mode := signin.None{Origins: allowed, Log: slog.New(slog.NewTextHandler(&logs, nil))}
 			var who signin.Principal
 			h := web.Chain(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { who = signin.FromContext(r.Context()) }),
 				web.RequestIDs(), mode.Require(tc.route))

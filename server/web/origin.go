@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -10,8 +9,8 @@ import (
 type Sender struct {
 	// Own is our origin, such as https://tarry.example.
 	Own string
-	// Allowed lists further origins, exactly as browsers write them.
-	Allowed []string
+	// Allowed are further origins.
+	Allowed Origins
 	// Form is for routes whose handler checks a CSRF token and whose GET only renders: they can be opened from anywhere.
 	Form bool
 }
@@ -39,7 +38,7 @@ func (s Sender) Allows(r *http.Request) bool {
 		// Origin header"). Sec-Fetch-Site tells it from a sandboxed frame; where that is missing the CSRF token decides.
 		return s.Form && (site == "" || site == "same-origin")
 	default:
-		return slices.Contains(s.Allowed, origin)
+		return s.Allowed.Allow(origin)
 	}
 }
 
@@ -61,25 +60,25 @@ func Prefetch(r *http.Request) bool {
 
 // CORS lets pages of the allowed origins read answers, and answers their preflight requests; it stands before sign-in.
 // Credentials are not allowed: cookies of ours are for our own pages.
-func CORS(allowed []string) Middleware {
+func CORS(allowed Origins) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			origin := r.Header.Get("Origin")
-			if origin == "" || len(allowed) == 0 {
+			if origin == "" || allowed.Empty() {
 				next.ServeHTTP(w, r)
 				return
 			}
 			h := w.Header()
 			h.Add("Vary", "Origin")
-			if !slices.Contains(allowed, origin) {
+			if len(r.Header.Values("Origin")) > 1 || !allowed.Allow(origin) {
 				next.ServeHTTP(w, r)
 				return
 			}
 			h.Set("Access-Control-Allow-Origin", origin)
-			h.Set("Access-Control-Expose-Headers", RequestIDHeader)
+			h.Set("Access-Control-Expose-Headers", RequestIDHeader+", Link, Retry-After")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-				h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
-				h.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, Last-Event-ID")
+				h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
+				h.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, Last-Event-ID, Idempotency-Key")
 				h.Set("Access-Control-Max-Age", "600")
 				w.WriteHeader(http.StatusNoContent)
 				return

@@ -135,6 +135,7 @@ func TestRefuseHidesOtherErrors(t *testing.T) {
 func TestSender(t *testing.T) {
 	t.Parallel()
 	const own, dev, evil = "http://localhost:8080", "http://localhost:4200", "https://evil.example"
+	allowed := origins(t, dev)
 	for _, tc := range []struct {
 		name, method, origin, site string
 		form, ok                   bool
@@ -168,33 +169,12 @@ func TestSender(t *testing.T) {
 			if tc.site != "" {
 				r.Header.Set("Sec-Fetch-Site", tc.site)
 			}
-			require.Equal(t, tc.ok, web.Sender{Own: own, Allowed: []string{dev}, Form: tc.form}.Allows(r))
+			require.Equal(t, tc.ok, web.Sender{Own: own, Allowed: allowed, Form: tc.form}.Allows(r))
 		})
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 	r.Header["Origin"] = []string{own, evil}
 	require.False(t, web.Sender{Own: own, Form: true}.Allows(r))
-}
-
-func TestCORS(t *testing.T) {
-	t.Parallel()
-	h := web.CORS([]string{"http://localhost:4200"})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-	call := func(method, origin string) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), method, "/", nil)
-		r.Header.Set("Origin", origin)
-		r.Header.Set("Access-Control-Request-Method", "POST")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w
-	}
-	w := call(http.MethodOptions, "http://localhost:4200")
-	require.Equal(t, http.StatusNoContent, w.Code)
-	require.Equal(t, "http://localhost:4200", w.Header().Get("Access-Control-Allow-Origin"))
-	require.Empty(t, w.Header().Get("Access-Control-Allow-Credentials"))
-	w = call(http.MethodOptions, "https://evil.example")
-	require.Equal(t, http.StatusTeapot, w.Code)
-	require.Empty(t, w.Header().Get("Access-Control-Allow-Origin"))
-	require.Equal(t, http.StatusTeapot, call(http.MethodPost, "http://localhost:4200").Code)
 }
 
 func TestCookies(t *testing.T) {
