@@ -23,6 +23,7 @@ func kinds() map[string]web.Kind {
 			out["POST "+route] = kind
 		}
 	}
+	out["PATCH "+one] = web.Runs
 	return out
 }
 

@@ -25,10 +25,15 @@ var (
 	ErrClosed = errors.New("session: closed")
 	// ErrFull: [MaxQueued] messages wait for their turn.
 	ErrFull = errors.New("session: too many messages wait")
+	// ErrLarge: more than [MaxPatched] of state would have been written besides messages.
+	ErrLarge = errors.New("session: too much state")
 )
 
 // MaxQueued is how many messages of a session may wait for their turn: a run carries their ids with it.
 const MaxQueued = 1000
+
+// MaxPatched bounds what [Log.Patch] writes to one session's own state, in bytes of JSON: lists of sessions show it.
+const MaxPatched = 256 << 10
 
 // Session is a row: where a conversation stands. Everything that was said is in its events.
 type Session struct {
@@ -40,6 +45,8 @@ type Session struct {
 	Mode       string
 	// Initial is the state that the session was created with.
 	Initial map[string]any
+	// Patched is what [Log.Patch] wrote since, of the session's own scope; nil is a key that was deleted.
+	Patched map[string]any
 	// Status is one of wire's states; empty before the first message.
 	Status     string
 	Invocation string // the current or last one
@@ -132,6 +139,10 @@ type Log interface {
 	// Post stores a message and the nudge that will announce it. The definition pins a session that has none. Of the
 	// event's actions nothing is kept but the state that clients may write. Errors besides: [ErrClosed], [ErrFull].
 	Post(ctx context.Context, owner agent.Owner, id, definition, mode string, m Message) error
+	// Patch writes state that clients may write, as an event of the given id and invocation that no message and no run has made.
+	// A run that goes on beside it does not see it: it is part of the next invocation's view. A closed session takes it too.
+	// Errors besides: [ErrLarge].
+	Patch(ctx context.Context, owner agent.Owner, id string, e Event) error
 	// Timeline lists the events that lead to where the session stands, with Seq > after.
 	Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*Record, error)
 	Invocation(ctx context.Context, owner agent.Owner, id string) (Invocation, error)

@@ -22,6 +22,7 @@ const (
 	KindNotice   Kind = "notice"   // how an invocation ended
 	KindReminder Kind = "reminder" // that a question is still open; nothing follows it, and no model sees it
 	KindInterim  Kind = "interim"  // what is known of a long-running call before its result
+	KindPatch    Kind = "patch"    // what a client wrote to the state besides any message
 )
 
 func reserved(name string) bool { return name != agent.TransferToAgent && agent.Reserved(name) }

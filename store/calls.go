@@ -141,7 +141,7 @@ func (s *Store) Finish(ctx context.Context, row session.Session, end session.End
 			return err
 		}
 		if at.current && at.tipsRun != end.Run && at.tipsRun != "" && len(end.Heads) > 0 {
-			if at.tips, err = c.restart(row.WorkflowID, end.Heads); err != nil {
+			if at.tips, err = c.restart(at, end.Heads); err != nil {
 				return err
 			}
 			at.tipsRun, at.moved = end.Run, true

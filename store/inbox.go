@@ -101,6 +101,8 @@ func (c *conn) take(row session.Session, run, eventID string, heads, announced [
 	next := items[0]
 	if heads == nil {
 		heads = slices.Clone(at.tips)
+	} else if heads, err = c.withPatch(at, run, heads); err != nil {
+		return nil, "", err
 	}
 	e := session.NewEvent{Parents: heads, Kind: session.KindUser}
 	if err := decode(next.body, &e.Event); err != nil {

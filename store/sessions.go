@@ -14,17 +14,22 @@ import (
 
 var _ session.Log = (*Store)(nil)
 
-const sessionColumns = `workflow_id, app, usr, id, definition, mode, initial, status, invocation, closed, created, updated`
+const sessionColumns = `workflow_id, app, usr, id, definition, mode, initial, patched, status, invocation, closed, created, updated`
 
 func scanSession(scan func(...any) error) (session.Session, error) {
 	var s session.Session
-	var initial string
+	var initial, patched string
 	var created, updated int64
-	err := scan(&s.WorkflowID, &s.Owner.App, &s.Owner.User, &s.ID, &s.Definition, &s.Mode, &initial, &s.Status, &s.Invocation, &s.Closed, &created, &updated)
+	err := scan(&s.WorkflowID, &s.Owner.App, &s.Owner.User, &s.ID, &s.Definition, &s.Mode, &initial, &patched, &s.Status, &s.Invocation, &s.Closed, &created, &updated)
 	if err != nil {
 		return s, err
 	}
 	s.Created, s.Updated = at(created), at(updated)
+	if patched != "{}" {
+		if err := decode(patched, &s.Patched); err != nil {
+			return s, err
+		}
+	}
 	return s, decode(initial, &s.Initial)
 }
 

@@ -20,7 +20,8 @@ type stand struct {
 	current    bool   // whoever writes does it for the newest run; see enter
 	replaced   bool   // that run has entered just now, after another
 	moved      bool
-	repeated   bool // what a model or an agent has said was stored before
+	repeated   bool   // what a model or an agent has said was stored before
+	patch      string // the newest event by which a client wrote state; empty for none
 	// goesOn is the session's invocation if that has not ended; else empty.
 	goesOn string
 }
@@ -29,12 +30,14 @@ type stand struct {
 // write at once needs it wherever what is written depends on what was read. Sessions are locked before slots.
 func (c *conn) lockedStand(where string, args ...any) (session.Session, *stand, error) {
 	var at stand
-	found, err := collect(c, `UPDATE sessions SET run = run WHERE `+where+` RETURNING `+sessionColumns+`, run, tips, tips_run,
+	found, err := collect(c, `UPDATE sessions SET run = run WHERE `+where+` RETURNING `+sessionColumns+`, run, tips, tips_run, patch,
 		COALESCE((SELECT ended FROM invocations WHERE invocations.id = sessions.invocation), 1), `+c.d.clock, args,
 		func(scan func(...any) error) (session.Session, error) {
 			var tips string
 			var ended, now int64
-			row, err := scanSession(func(dest ...any) error { return scan(append(dest, &at.run, &tips, &at.tipsRun, &ended, &now)...) })
+			row, err := scanSession(func(dest ...any) error {
+				return scan(append(dest, &at.run, &tips, &at.tipsRun, &at.patch, &ended, &now)...)
+			})
 			if err != nil {
 				return row, err
 			}

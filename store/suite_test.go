@@ -98,7 +98,7 @@ func TestStore(t *testing.T) {
 func suite(t *testing.T, fresh func(testing.TB) database) {
 	t.Helper()
 	for _, cases := range [][]testCase{
-		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), callCases(), askCases(), linkCases(), repinCases(), flowCases(), grantCases(),
+		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), patchCases(), callCases(), askCases(), linkCases(), repinCases(), flowCases(), grantCases(),
 		inputCases(), keyCases(), reminderCases(), confirmationCases(), interimCases(), callbackCases(), outboxCases(), definitionCases(), raceCases(), lockCases(), auditCases(), accountCases(),
 	} {
 		for _, c := range cases {

@@ -21,7 +21,7 @@ func (c *conn) moveTips(at *stand, run string, r *session.Record) error {
 	left := func(id string) bool { return !slices.Contains(r.Parents, id) }
 	if at.tipsRun != run && slices.ContainsFunc(at.tips, left) {
 		var err error
-		if at.tips, err = c.restart(at.workflowID, r.Parents); err != nil {
+		if at.tips, err = c.restart(at, r.Parents); err != nil {
 			return err
 		}
 	}
@@ -32,14 +32,14 @@ func (c *conn) moveTips(at *stand, run string, r *session.Record) error {
 
 // restart returns where a run stands that was reset and now appends to parents: what the replaced run said after that
 // point is no part of the session any more, or the next invocation would see both. Answers of calls in the view stay,
-// since a call that was answered does not run again.
-func (c *conn) restart(workflowID string, parents []string) ([]string, error) {
-	seen, err := c.seen(workflowID, parents)
+// since a call that was answered does not run again, and what clients wrote to the state, which no run has said.
+func (c *conn) restart(at *stand, parents []string) ([]string, error) {
+	seen, err := c.seen(at.workflowID, parents)
 	if err != nil {
 		return nil, err
 	}
 	type answered struct{ event, answer string }
-	calls, err := collect(c, `SELECT event, answer FROM calls WHERE workflow_id = ? AND answer <> '' ORDER BY seq`, []any{workflowID},
+	calls, err := collect(c, `SELECT event, answer FROM calls WHERE workflow_id = ? AND answer <> '' ORDER BY seq`, []any{at.workflowID},
 		func(scan func(...any) error) (a answered, err error) {
 			return a, scan(&a.event, &a.answer)
 		})
@@ -47,6 +47,9 @@ func (c *conn) restart(workflowID string, parents []string) ([]string, error) {
 		return nil, err
 	}
 	tips := slices.Clone(parents)
+	if at.patch != "" && seen[at.patch] == nil {
+		tips = append(tips, at.patch)
+	}
 	for _, call := range calls {
 		if seen[call.event] != nil && seen[call.answer] == nil {
 			tips = append(tips, call.answer)

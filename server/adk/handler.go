@@ -85,6 +85,7 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+sessions, h.createSession)
 	mux.HandleFunc("GET "+sessions+"/{session}", h.getSession)
 	mux.HandleFunc("POST "+sessions+"/{session}", h.createSession)
+	mux.HandleFunc("PATCH "+sessions+"/{session}", h.patchSession)
 	mux.HandleFunc("DELETE "+sessions+"/{session}", h.deleteSession)
 	mux.HandleFunc("POST /run", h.run)
 	mux.HandleFunc("POST /run_sse", h.runSSE)

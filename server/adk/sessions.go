@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -53,7 +54,22 @@ func bodies(view []*session.Record) []json.RawMessage {
 	return out
 }
 
-// listSessions leaves events out, as ADK does, and what they did to the state: reading every log for a list is too dear.
+// listed is what a list shows of a session's state: what clients wrote, and not what runs did since. Reading every log for a list
+// is too dear.
+func listed(row session.Session) map[string]any {
+	out := maps.Clone(row.Initial)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, value := range row.Patched {
+		if out[key] = value; value == nil {
+			delete(out, key)
+		}
+	}
+	return out
+}
+
+// listSessions leaves events out, as ADK does.
 func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) {
 	owner, err := h.owner(r)
 	if err != nil {
@@ -67,7 +83,7 @@ func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) {
 	}
 	out, size := []sessionJSON{}, 0
 	for _, row := range rows {
-		state := row.Initial
+		state := listed(row)
 		if body, err := json.Marshal(state); err != nil || size+len(body) > maxStates {
 			state = nil
 		} else {

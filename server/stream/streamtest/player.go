@@ -117,6 +117,16 @@ func (p *Player) Say(text string, calls ...string) *session.Record {
 	return p.append(add)
 }
 
+// Write appends what an agent writes to the state.
+func (p *Player) Write(delta map[string]any) *session.Record {
+	p.tb.Helper()
+	e := p.event(session.KindAgent, nil)
+	e.Actions.StateDelta = delta
+	add := p.add(e)
+	p.Heads = []string{e.ID}
+	return p.append(add)
+}
+
 // Respond appends the result of a call that acted on a request, or on none.
 func (p *Player) Respond(call, request string) *session.Record {
 	p.tb.Helper()
