@@ -65,6 +65,9 @@ type Config struct {
 	// MaxOpenRequests is how many logins, approvals and questions may wait for one user in one app; a call that would ask one
 	// more fails instead. 0 means 100, less than 0 any number.
 	MaxOpenRequests int
+	// MaxArtifacts is how many MiB of artifacts one user may keep in one app, the same as the server's. 0 means 256, less than 0
+	// any number.
+	MaxArtifacts int
 
 	GeminiKey, OpenAIKey         auth.Secret
 	GeminiBaseURL, OpenAIBaseURL string
@@ -94,6 +97,7 @@ func Variables() map[string]string {
 		"TARRY_STDIO_ENV":              "names of variables that such processes inherit, separated by commas (default PATH,HOME,TMPDIR)",
 		"TARRY_ALLOW_CIDRS":            "private address ranges that may be reached, separated by commas",
 		"TARRY_MAX_OPEN_REQUESTS":      "logins, approvals and questions that may wait for one user in one app (default 100; 0: any number)",
+		"TARRY_MAX_ARTIFACTS":          "MiB of artifacts that one user may keep in one app (default 256; 0: any number)",
 		"TARRY_SCRIPTS_DIR":            "folder of scripts for scripted/… models",
 		"TARRY_SCRIPT_JOURNAL":         "file to which calls of scripted models are written",
 	}
@@ -120,6 +124,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 		StdioEnv:          e.inherited("TARRY_STDIO_ENV", "PATH,HOME,TMPDIR"),
 		AllowCIDRs:        e.prefixes("TARRY_ALLOW_CIDRS"),
 		MaxOpenRequests:   e.most("TARRY_MAX_OPEN_REQUESTS", store.DefaultOpenRequests),
+		MaxArtifacts:      e.most("TARRY_MAX_ARTIFACTS", store.DefaultArtifacts>>20),
 		GeminiKey:         auth.NewSecret(e.key("GEMINI_API_KEY", e.text("GOOGLE_API_KEY", ""))),
 		GeminiBaseURL:     e.text("GEMINI_BASE_URL", ""),
 		OpenAIKey:         auth.NewSecret(e.key("OPENAI_API_KEY", "")),
@@ -136,7 +141,7 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 func (c Config) wiring() wiring.Config {
 	return wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: c.KMS, SecretsDir: c.SecretsDir, LookupEnv: c.LookupEnv, PublicURL: c.PublicURL,
-		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, MaxOpenRequests: c.MaxOpenRequests, Log: c.Log, Fault: c.Fault,
+		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, MaxOpenRequests: c.MaxOpenRequests, MaxArtifacts: c.MaxArtifacts, Log: c.Log, Fault: c.Fault,
 	}
 }
 

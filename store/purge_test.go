@@ -26,7 +26,7 @@ func purgeable() []string {
 
 // kept are the tables that it must leave alone.
 func kept() []string {
-	return []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "requests", "grants", "versions", "audit", "registrations", "callbacks"}
+	return []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "requests", "grants", "versions", "audit", "registrations", "callbacks", "artifacts", "memories"}
 }
 
 func (k *kit) rows(tables []string) map[string]int {

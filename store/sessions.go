@@ -90,7 +90,8 @@ func (s *Store) Sessions(ctx context.Context, owner agent.Owner, limit int) ([]s
 		[]any{owner.App, owner.User, limit}, scanSession)
 }
 
-// Delete implements [session.Log]. Grants and audit rows stay: they are the person's, not the session's. Logins that were
+// Delete implements [session.Log]. Grants, audit rows and user: artifacts stay: they are the person's, not the session's. What
+// was added to memory goes, since nothing else could make it go. Logins that were
 // begun go, and with them the codes and verifiers that nobody will use.
 func (s *Store) Delete(ctx context.Context, owner agent.Owner, id string) error {
 	return s.tx(ctx, func(c *conn) error {
@@ -110,7 +111,7 @@ func (s *Store) Delete(ctx context.Context, owner agent.Owner, id string) error 
 				return err
 			}
 		}
-		for _, table := range []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "listings", "requests", "outbox"} {
+		for _, table := range []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "listings", "requests", "outbox", "artifacts", "memories"} {
 			if _, err := c.exec(`DELETE FROM `+table+` WHERE workflow_id = ?`, row.WorkflowID); err != nil {
 				return err
 			}

@@ -19,6 +19,8 @@ type Store struct {
 	ran atomic.Int64
 	// most is how many questions may wait for a person in an app; 0: any number.
 	most int
+	// artifacts is how many bytes of artifacts a person may keep in an app; 0: any number.
+	artifacts int64
 }
 
 // Open connects to the database that url names (a file path, sqlite://PATH or postgres://…) and brings its schema up to date. No
@@ -32,7 +34,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, d: d, most: DefaultOpenRequests}
+	s := &Store{db: db, d: d, most: DefaultOpenRequests, artifacts: DefaultArtifacts}
 	if d.clock == "0" {
 		s.now = time.Now
 	}

@@ -37,7 +37,7 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	}
 	parts, err := wiring.Open(ctx, wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: kms.Clients(e.Lookup), SecretsDir: c.SecretsDir, LookupEnv: e.Lookup, PublicURL: c.PublicURL,
-		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, Log: e.Log, Fault: process.Fault(e.Lookup),
+		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, MaxArtifacts: c.MaxArtifacts, Log: e.Log, Fault: process.Fault(e.Lookup),
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

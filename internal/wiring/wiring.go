@@ -46,7 +46,9 @@ type Config struct {
 	// MaxOpenRequests is how many questions may wait for one user in one app; 0 means the store's default, less than 0 any
 	// number.
 	MaxOpenRequests int
-	Log             *slog.Logger
+	// MaxArtifacts is how many MiB of artifacts one user may keep in one app; 0 means the store's default, less than 0 any number.
+	MaxArtifacts int
+	Log          *slog.Logger
 	// Wake is called when messages to runs were written; may be nil.
 	Wake func()
 	// Fault is for tests.
@@ -87,6 +89,9 @@ func Open(ctx context.Context, c Config) (*Parts, error) {
 	}
 	if c.MaxOpenRequests != 0 {
 		s.LimitRequests(max(c.MaxOpenRequests, 0))
+	}
+	if c.MaxArtifacts != 0 {
+		s.LimitArtifacts(int64(max(c.MaxArtifacts, 0)) << 20)
 	}
 	p, err := build(ctx, c, s)
 	if err != nil {
