@@ -63,7 +63,7 @@ func New(c Config) (*Server, error) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", s.ready)
-	s.handler = web.Chain(mux, web.RequestIDs(), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.BodyTimeout(bodyTimeout), web.Cap(maxBody), web.CORS(c.Origins))
+	s.handler = web.Chain(mux, web.RequestIDs(), web.Streams(isRunSSE), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.BodyTimeout(bodyTimeout), web.Cap(maxBody), web.CORS(c.Origins))
 	return s, nil
 }
 
@@ -79,6 +79,11 @@ func (s *Server) runs() *runs.Handler {
 		Log: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Histories: steering{s}, Lists: s.Parts.Store, Requests: s.Parts.Store, Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Keys: s.Parts.Keys,
 		Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), Logger: s.Log,
 	}
+}
+
+// isRunSSE says whether clients read the answer as ADK's web UI does: frames alone, whatever the status.
+func isRunSSE(r *http.Request) bool {
+	return r.Method == http.MethodPost && (r.URL.Path == "/run_sse" || r.URL.Path == "/api/run_sse")
 }
 
 // owner is the only way from a request to an owner.

@@ -39,26 +39,18 @@ func noSession(err error, id string) error {
 	return fmt.Errorf("session: %w", err)
 }
 
-// failure is an error on a stream; ADK's web UI shows error.
-type failure struct {
-	Error     string `json:"error"`
-	RequestID string `json:"request_id,omitempty"`
-}
-
 // fail answers with JSON. What a client may not read goes to the log, under the request id that it gets.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	web.Refuse(w, r, h.Logger, err)
 }
 
-// failSSE answers as a stream that has the error's status: ADK's web UI looks at the body only.
+// failSSE answers what failed before a stream began.
 func (h *Handler) failSSE(w http.ResponseWriter, r *http.Request, err error) {
-	if status, text, show := web.Explain(r, h.Logger, err); show {
-		h.frame(r, stream.NewWriter(w, status), text)
-	}
+	web.FailStream(w, r, h.Logger, err)
 }
 
 func (h *Handler) frame(r *http.Request, out *stream.Writer, text string) {
-	if err := out.Data("", failure{text, web.RequestID(r.Context())}); err != nil {
+	if err := out.Data("", web.FailureOf(r, 0, text)); err != nil {
 		h.Logger.DebugContext(r.Context(), "client went away", "err", err)
 	}
 }

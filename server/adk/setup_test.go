@@ -106,7 +106,17 @@ func (b *bundle) do(method, path string, body any) (int, string) {
 	return response.StatusCode, strings.TrimSuffix(string(out), "\n")
 }
 
+// open sends a request as ADK's web UI does.
 func (b *bundle) open(ctx context.Context, method, path string, body any) *http.Response {
+	b.t.Helper()
+	accept := "application/json"
+	if path == "/run_sse" {
+		accept = "text/event-stream"
+	}
+	return b.accepting(ctx, accept, method, path, body)
+}
+
+func (b *bundle) accepting(ctx context.Context, accept, method, path string, body any) *http.Response {
 	b.t.Helper()
 	var text string
 	switch body := body.(type) {
@@ -119,6 +129,7 @@ func (b *bundle) open(ctx context.Context, method, path string, body any) *http.
 	r, err := http.NewRequestWithContext(ctx, method, b.url+path, strings.NewReader(text))
 	require.NoError(b.t, err)
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", accept)
 	response, err := (&http.Client{}).Do(r)
 	require.NoError(b.t, err)
 	return response

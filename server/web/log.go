@@ -32,7 +32,9 @@ func AccessLog(log *slog.Logger) Middleware {
 	}
 }
 
-// Recover answers 500 when a handler panics. [http.ErrAbortHandler] passes: it is how a handler drops a connection.
+// Recover answers 500 when a handler panics. Where an answer has begun, a stream of [Streams] ends with a frame that says so, and
+// any other connection is dropped: half an answer must not look whole. [http.ErrAbortHandler] passes: it is how a handler drops
+// a connection.
 func Recover(log *slog.Logger) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,14 +50,21 @@ func Recover(log *slog.Logger) Middleware {
 				}
 				log.ErrorContext(ctx, "handler panicked", "panic", panicText(p), "stack", string(debug.Stack()),
 					"request_id", RequestID(ctx))
-				if rec.status == 0 {
-					Error(rec, r, http.StatusInternalServerError, "internal error")
+				switch {
+				case rec.status == 0:
+					Error(rec, r, http.StatusInternalServerError, panicked)
+				case readsFrames(r) && rec.Header().Get("Content-Type") == eventStream:
+					_, _ = rec.Write(append([]byte("\n\n"), FailureOf(r, 0, panicked).frame()...)) // a frame that was begun ends first
+				default:
+					panic(http.ErrAbortHandler)
 				}
 			}()
 			next.ServeHTTP(rec, r)
 		})
 	}
 }
+
+const panicked = "internal error"
 
 // panicText shows the value only where the runtime made it: any other could hold part of a request.
 func panicText(p any) string {

@@ -22,16 +22,18 @@ func JSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(body, '\n')) // the client is gone; nobody is left to tell
 }
 
-// Error answers with a fixed text and the request id: a page where the client prefers HTML, as a browser that navigates
-// does, else {"error": text, "request_id": id}. text is written by us; the cause belongs into the log.
+// Error answers with a fixed text and the request id: a frame where [Streams] says so, a page where the client prefers HTML,
+// as a browser that navigates does, else {"error": text, "request_id": id}. text is written by us; the cause belongs into the
+// log.
 func Error(w http.ResponseWriter, r *http.Request, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	id := RequestID(r.Context())
+	if readsFrames(r) {
+		writeFrame(w, status, FailureOf(r, status, text))
+		return
+	}
 	if !WantsPage(r) {
-		JSON(w, status, struct {
-			Error     string `json:"error"`
-			RequestID string `json:"request_id,omitempty"`
-		}{text, id})
+		JSON(w, status, Failure{Error: text, RequestID: id})
 		return
 	}
 	PageHeaders(w.Header(), false)
@@ -59,6 +61,27 @@ func Explain(r *http.Request, log *slog.Logger, err error) (status int, text str
 	}
 	log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", RequestID(r.Context()), "err", err)
 	return http.StatusInternalServerError, internalError, true
+}
+
+// FailStream answers the failure of a handler that would have answered with a stream. A client whose Accept names event streams
+// gets a frame with status 200, as from ADK. Only a body that is too large keeps its status, with the frame: proxies give the
+// same.
+func FailStream(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error) {
+	status, text, show := Explain(r, log, err)
+	if r = marked(r); !show {
+		return
+	}
+	if !readsFrames(r) || status == http.StatusRequestEntityTooLarge {
+		Error(w, r, status, text)
+		return
+	}
+	writeFrame(w, http.StatusOK, FailureOf(r, status, text))
+}
+
+func writeFrame(w http.ResponseWriter, status int, f Failure) {
+	streamHeaders(w.Header())
+	w.WriteHeader(status)
+	_, _ = w.Write(f.frame()) // the client is gone; nobody is left to tell
 }
 
 // Refuse answers what [Explain] says.
