@@ -13,6 +13,7 @@ import (
 	"tarry/notify"
 	"tarry/server/signin"
 	"tarry/server/web"
+	"tarry/server/webui"
 )
 
 // Config of a [Server]. Every field is required unless it says otherwise.
@@ -26,10 +27,13 @@ type Config struct {
 	Proxies signin.Peers
 	// Origins are further origins whose pages may call the API; usually none. SignIn needs them as well.
 	Origins web.Origins
-	// ReturnTo are the exact addresses that the connect page may send browsers back to; usually none.
+	// ReturnTo are the exact addresses that the connect page may send browsers back to; usually none. That of WebUI is among
+	// them by itself.
 	ReturnTo []string
-	Version  string
-	Log      *slog.Logger
+	// WebUI is a build of the ADK web UI, served at /dev-ui/; nil leaves it out.
+	WebUI   *webui.Build
+	Version string
+	Log     *slog.Logger
 	// Metrics is served at /metrics behind the sign-in; nil leaves it out.
 	Metrics http.Handler
 	// Webhooks delivers webhooks; nil means there are none.

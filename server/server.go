@@ -33,8 +33,9 @@ func New(c Config) (*Server, error) {
 	s := &Server{Config: c}
 	s.dispatcher = outbox.New(c.Parts.Store, s.deliver, c.Log, c.Poll)
 	limits := web.NewLimits(c.Rates, nil)
+	ui := s.webUI()
 	behind := logins{service: c.Parts.Logins, keys: c.Parts.Keys, inputs: c.Parts.Inputs, requests: c.Parts.Store, wake: s.dispatcher.Wake, parts: c.Parts, log: c.Log}
-	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: behind, ReturnTo: c.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Limits: limits, Log: c.Log})
+	pages, err := connect.New(connect.Config{PublicURL: c.PublicURL.String(), Logins: behind, ReturnTo: s.ReturnTo, Key: c.Parts.FormKey, Peer: c.Proxies.Key, Limits: limits, Log: c.Log})
 	if err != nil {
 		return nil, fmt.Errorf("connect pages: %w", err)
 	}
@@ -54,6 +55,9 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("accounts page: %w", err)
 	}
 	ownPages.Mount(mux, forms)
+	if ui != nil {
+		ui.Mount(mux, forms, c.SignIn.Require(signin.API))
+	}
 	if c.Metrics != nil {
 		api.Handle("GET /metrics", ofOperators(c.Metrics))
 	}

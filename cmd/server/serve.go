@@ -35,6 +35,10 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
+	ui, err := webUI(e)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
 	parts, err := wiring.Open(ctx, wiring.Config{
 		DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, Keyset: c.Keyset, KMS: kms.Clients(e.Lookup), SecretsDir: c.SecretsDir, LookupEnv: e.Lookup, PublicURL: c.PublicURL,
 		ClientMetadataURL: c.ClientMetadataURL, Dev: c.Dev, AllowCIDRs: c.AllowCIDRs, MaxArtifacts: c.MaxArtifacts, Log: e.Log, Fault: process.Fault(e.Lookup),
@@ -73,7 +77,7 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	s, err := server.New(server.Config{
-		Webhooks: hooks, Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Origins: origins, Version: version, Log: e.Log, Metrics: counted.HTTP(), Rates: rates, Retention: retention,
+		Webhooks: hooks, WebUI: ui, Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Origins: origins, Version: version, Log: e.Log, Metrics: counted.HTTP(), Rates: rates, Retention: retention,
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

@@ -14,6 +14,7 @@ func usage() string {
 	}
 	vars["TARRY_HTTP_ADDR"] = "address to listen on (default 127.0.0.1:8080)"
 	maps.Copy(vars, limitVariables())
+	vars[webUIVariable] = "folder of a build of the ADK web UI, dist/browser of npm's @google/adk-devtools, to serve at /dev-ui/"
 	vars["TARRY_WEBHOOKS"] = "file of the endpoints that get signed webhooks"
 	vars["TARRY_CONTINUE_AFTER"] = "history events after which runs continue as new (default 0: when Temporal suggests it)"
 	maps.Copy(vars, signInVariables())

@@ -121,7 +121,7 @@ func publicOrigin(public string) (*url.URL, error) {
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopbackName(u.Hostname())):
 		return nil, errors.New("public URL must be https, or http on a loopback name")
 	}
-	return &url.URL{Scheme: u.Scheme, Host: canonicalHost(u.Scheme, u.Host)}, nil
+	return &url.URL{Scheme: u.Scheme, Host: web.CanonicalHost(u.Scheme, u.Host)}, nil
 }
 
 func loopbackName(host string) bool {

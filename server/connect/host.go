@@ -3,7 +3,6 @@ package connect
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	"tarry/server/web"
 )
@@ -12,20 +11,10 @@ import (
 // rewrites Host, and sending it again would never end.
 const movedParam = "moved"
 
-// canonicalHost is a host as a browser writes it in Host and Origin: lower case, without the scheme's usual port.
-func canonicalHost(scheme, host string) string {
-	host = strings.ToLower(host)
-	usual := ":80"
-	if scheme == "https" {
-		usual = ":443"
-	}
-	return strings.TrimSuffix(host, usual)
-}
-
 // canonical says whether the request came under the public name. Cookies belong to a host: a flow begun on another one
 // would not have them in the callback.
 func (h *Handler) canonical(r *http.Request) bool {
-	return canonicalHost(h.origin.Scheme, r.Host) == h.origin.Host
+	return web.CanonicalHost(h.origin.Scheme, r.Host) == h.origin.Host
 }
 
 // move sends the browser to the same page under the public name.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 
 	"tarry/auth"
 	"tarry/server/web"
@@ -221,13 +220,7 @@ func asJSON(r *http.Request) *http.Request {
 }
 
 // origin is a URL's, as browsers write it.
-func origin(u *url.URL) string {
-	usual := ":80"
-	if u.Scheme == "https" {
-		usual = ":443"
-	}
-	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), usual)
-}
+func origin(u *url.URL) string { return u.Scheme + "://" + web.CanonicalHost(u.Scheme, u.Host) }
 
 // Peers says who sends requests, through proxies that are trusted to say so.
 type Peers []netip.Prefix
