@@ -110,7 +110,7 @@ func isolation(t *testing.T, database string) {
 		}
 		for _, app := range []string{"assistant", "second"} {
 			ask := func(session, call, request, account string) (int, string) {
-				fill := strings.NewReplacer("{app}", app, "{user}", signin.Me, "{session}", session, "{call}", call, "{request}", request, "{account}", account)
+				fill := strings.NewReplacer("{app}", app, "{user}", signin.Me, "{session}", session, "{call}", call, "{request}", request, "{account}", account, "{name...}", "report.txt/versions/0")
 				status, body := alice.raw(method, fill.Replace(path), map[string]any{
 					"appName": app, "userId": p.id("alice"), "sessionId": session, "session": session, "task": "Go.", "confirmed": true, "nonce": request, "secret": "s3cr3t-s3cr3t",
 					"newMessage": map[string]any{"role": "user", "parts": []any{map[string]any{"text": "Go."}}}, "response": map[string]any{}, "stateDelta": map[string]any{"mark": "hers"},

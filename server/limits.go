@@ -12,7 +12,7 @@ func kinds() map[string]web.Kind {
 	const user = "/apps/{app}/users/{user}"
 	const one = user + "/sessions/{session}"
 	of := map[web.Kind][]string{
-		web.Runs: {"/run", "/run_sse", user + "/runs", user + "/sessions", one},
+		web.Runs: {"/run", "/run_sse", user + "/runs", user + "/sessions", one, one + "/artifacts"},
 		web.Logins: {
 			one + "/confirmations/{request}", one + "/inputs/{request}", one + "/keys/{request}", one + "/calls/{call}/result", user + "/logins/claim",
 		},
@@ -23,7 +23,7 @@ func kinds() map[string]web.Kind {
 			out["POST "+route] = kind
 		}
 	}
-	out["PATCH "+one] = web.Runs
+	out["PATCH "+one], out["PATCH "+user+"/memory"] = web.Runs, web.Runs
 	return out
 }
 

@@ -57,6 +57,8 @@ type Handler struct {
 	Confirmations Confirmations
 	Answers       Answers
 	Keys          Keys
+	Artifacts     session.Artifacts
+	Memory        session.Memory
 	// Owner authorizes the caller of r for a user of an app, which a path or body names. A [web.RequestError] is answered as
 	// it says, any other error with 403.
 	Owner func(r *http.Request, app, user string) (agent.Owner, error)
@@ -89,6 +91,8 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("DELETE "+sessions+"/{session}", h.deleteSession)
 	mux.HandleFunc("POST /run", h.run)
 	mux.HandleFunc("POST /run_sse", h.runSSE)
+	h.mountArtifacts(mux)
+	h.mountMemory(mux)
 }
 
 // owner authorizes the caller for the app and user of the path.

@@ -75,7 +75,7 @@ func (b *bundle) serve(s *store.Store) {
 	v, err := vault.Open(b.t.Context(), vault.Config{KeysetFile: b.path + ".keys", Checks: s})
 	require.NoError(b.t, err)
 	b.handler = &adk.Handler{
-		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: canceller{b},
+		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: canceller{b}, Artifacts: s, Memory: s,
 		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
 			owner := agent.Owner{App: app, User: user}
 			if user == "eve" {
