@@ -77,7 +77,9 @@ type Config struct {
 	// Inputs may be nil; then the model is told of a server that wants something of a person, and that a call which needs an
 	// approval cannot run.
 	Inputs Inputs
-	Models *models.Registry
+	// Partials may be nil; then nobody reads along while a model answers.
+	Partials session.Partials
+	Models   *models.Registry
 	// Callbacks may be empty.
 	Callbacks callbacks.Set
 	// Functions are the application's Go tools, Builtins those of Tarry.

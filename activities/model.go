@@ -38,6 +38,7 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 		a.Slog.ErrorContext(ctx, "resolve model", "session_id", t.row.ID, "err", err)
 		return a.modelFailed(ctx, t, in, turn, "MODEL_UNKNOWN", "The model "+strconv.Quote(turn.request.Model)+" is not available on this worker.")
 	}
+	turn.pieces = a.pieces(ctx, t, in, turn)
 	a.fault(ctx, "model.before")
 	response, err := a.respond(ctx, t, model, turn)
 	var broken *callbackError
@@ -57,15 +58,20 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 	return a.modelResult(ctx, t, record, calls, nil)
 }
 
-func (a *Activities) generate(ctx context.Context, m models.Model, r *models.Request) (answer *models.Response, err error) {
+func (a *Activities) generate(ctx context.Context, m models.Model, r *models.Request, p *pieces) (answer *models.Response, err error) {
 	defer a.recovered(ctx, r.Model, &err, &models.Error{Message: "the model failed: internal error"})
-	for response, err := range m.GenerateContent(ctx, r, false) {
+	for response, err := range m.GenerateContent(ctx, r, p != nil) {
 		if err != nil {
 			return nil, err
 		}
-		if response != nil && !response.Partial {
+		if response == nil {
+			continue
+		}
+		if !response.Partial {
 			return response, nil
 		}
+		p.say(ctx, response.Content)
+		a.fault(ctx, "model.partial")
 	}
 	return nil, &models.Error{Message: "the model gave no answer"}
 }
@@ -98,7 +104,9 @@ func (a *Activities) modelFailed(ctx context.Context, t *attempt, in wire.ModelI
 	e := session.NewEvent{Kind: session.KindNotice, Parents: in.Heads, Event: session.Event{
 		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, ErrorCode: code, ErrorMessage: message, TurnComplete: true,
 	}}
-	records, err := a.Log.Append(ctx, t.append(e))
+	add := t.append(e)
+	add.Whole = turn.pieces.whole()
+	records, err := a.Log.Append(ctx, add)
 	if err != nil {
 		return wire.ModelResult{}, a.failed(ctx, "store model error", err)
 	}
@@ -119,6 +127,7 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 	}
 	e.Actions.StateDelta = turn.hooks.changes(stateDelta(t.def.Find(in.Agent), &e, value, formed))
 	add := t.calls(turn, session.KindModel, in.Heads, e)
+	add.Whole = turn.pieces.whole()
 	records, err := a.Log.Append(ctx, add)
 	if err != nil {
 		return nil, nil, a.failed(ctx, "store model answer", err)

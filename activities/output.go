@@ -147,7 +147,7 @@ func (o *output) again(r *models.Request, given *models.Response, complaint erro
 
 // generateSorted makes one model call, and sorts the answer of one that was told to plan.
 func (a *Activities) generateSorted(ctx context.Context, m models.Model, turn turn, r *models.Request) (*models.Response, error) {
-	response, err := a.generate(ctx, m, r)
+	response, err := a.generate(ctx, m, r, turn.pieces)
 	if err != nil || !turn.planned {
 		return response, err
 	}

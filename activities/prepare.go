@@ -25,6 +25,7 @@ type turn struct {
 	output     *output            // nil: any form of answer will do
 	hooks      *hooks             // nil: no callbacks
 	planned    bool               // the answer has the tags of a plan
+	pieces     *pieces            // nil: nobody reads along
 }
 
 // offered is a tool as a model sees it, and where its calls go.

@@ -23,6 +23,8 @@ var (
 	ErrEnded = errors.New("session: invocation has ended")
 	// ErrClosed: the session takes no further message.
 	ErrClosed = errors.New("session: closed")
+	// ErrRepeated: a message of that id was posted before, and said something else.
+	ErrRepeated = errors.New("session: message id is taken by another message")
 	// ErrFull: [MaxQueued] messages wait for their turn.
 	ErrFull = errors.New("session: too many messages wait")
 	// ErrLarge: more than [MaxPatched] of state would have been written besides messages.
@@ -50,9 +52,11 @@ type Session struct {
 	// Status is one of wire's states; empty before the first message.
 	Status     string
 	Invocation string // the current or last one
-	Closed     bool
-	Created    time.Time
-	Updated    time.Time
+	// Streaming says that the client of that invocation reads along while models answer: see [Partials].
+	Streaming bool
+	Closed    bool
+	Created   time.Time
+	Updated   time.Time
 }
 
 // Invocation is one run of the agent tree, from a message to its end.
@@ -83,6 +87,8 @@ type Append struct {
 	Acted string
 	// Status is set on the session when not empty.
 	Status string
+	// Whole is the event of which pieces were told: see [Partials]. They are done with.
+	Whole string
 }
 
 // Call is a function call that runs, ran, or waits.
@@ -124,6 +130,8 @@ type Message struct {
 	Invocation string
 	Event      Event
 	StateDelta map[string]any
+	// Streaming asks for pieces of answers while models give them: see [Partials].
+	Streaming bool
 }
 
 // Log keeps sessions. Every method is atomic and safe for concurrent use by several processes; an Owner that does not
@@ -137,7 +145,8 @@ type Log interface {
 	Sessions(ctx context.Context, owner agent.Owner, limit int) ([]Session, error)
 	Delete(ctx context.Context, owner agent.Owner, id string) error
 	// Post stores a message and the nudge that will announce it. The definition pins a session that has none. Of the
-	// event's actions nothing is kept but the state that clients may write. Errors besides: [ErrClosed], [ErrFull].
+	// event's actions nothing is kept but the state that clients may write. The same message again changes nothing. Errors
+	// besides: [ErrRepeated], [ErrClosed], [ErrFull].
 	Post(ctx context.Context, owner agent.Owner, id, definition, mode string, m Message) error
 	// Patch writes state that clients may write, as an event of the given id and invocation that no message and no run has made.
 	// A run that goes on beside it does not see it: it is part of the next invocation's view. A closed session takes it too.

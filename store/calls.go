@@ -192,6 +192,11 @@ func (c *conn) finish(row session.Session, end session.Ending) error {
 	if _, err := c.exec(`UPDATE invocations SET status = ?, denied = ?, ended = ? WHERE id = ? AND ended = 0`, end.Status, flag(end.Denied), c.now, end.Invocation); err != nil {
 		return err
 	}
+	if row.Streaming { // of an answer that was cut off
+		if _, err := c.exec(`DELETE FROM partials WHERE workflow_id = ? AND invocation = ?`, row.WorkflowID, end.Invocation); err != nil {
+			return err
+		}
+	}
 	status := "idle"
 	if end.Closed {
 		status = end.Status

@@ -125,6 +125,9 @@ func (c *conn) appendAt(row session.Session, at *stand, a session.Append) ([]*se
 	if err := c.acted(a.Acted); err != nil {
 		return nil, err
 	}
+	if err := c.whole(a.Whole); err != nil {
+		return nil, err
+	}
 	if !at.current {
 		return out, nil
 	}

@@ -28,6 +28,9 @@ func (s *Store) Post(ctx context.Context, owner agent.Owner, id, definition, mod
 		if err != nil {
 			return err
 		}
+		if repeated, err := c.posted(row, m, body); err != nil || repeated {
+			return err
+		}
 		if row.Closed {
 			return session.ErrClosed
 		}
@@ -43,8 +46,8 @@ func (s *Store) Post(ctx context.Context, owner agent.Owner, id, definition, mod
 				return err
 			}
 		}
-		if _, err := c.exec(`INSERT INTO inbox (id, workflow_id, invocation, body, event, created) VALUES (?, ?, ?, ?, '', ?)`,
-			m.ID, row.WorkflowID, m.Invocation, body, c.now); err != nil {
+		if _, err := c.exec(`INSERT INTO inbox (id, workflow_id, invocation, body, streaming, event, created) VALUES (?, ?, ?, ?, ?, '', ?)`,
+			m.ID, row.WorkflowID, m.Invocation, body, flag(m.Streaming), c.now); err != nil {
 			return err
 		}
 		if _, err := c.exec(`INSERT INTO invocations (id, workflow_id, status, denied, created, ended) VALUES (?, ?, 'queued', 0, ?, 0)`,
@@ -56,6 +59,21 @@ func (s *Store) Post(ctx context.Context, owner agent.Owner, id, definition, mod
 		}
 		return c.send(row.WorkflowID, signalMessage, m.ID, map[string]string{"inbox": m.ID})
 	})
+}
+
+// posted says whether the message was posted before. Only who chooses its id from what a client said can send it twice.
+func (c *conn) posted(row session.Session, m session.Message, body string) (bool, error) {
+	var workflow, invocation, said string
+	err := c.get(`SELECT workflow_id, invocation, body FROM inbox WHERE id = ?`, []any{m.ID}, []any{&workflow, &invocation, &said})
+	switch {
+	case missing(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case workflow != row.WorkflowID || invocation != m.Invocation || said != body:
+		return false, session.ErrRepeated
+	}
+	return true, nil
 }
 
 // Take implements [session.Log].
@@ -124,7 +142,7 @@ func (c *conn) take(row session.Session, run, eventID string, heads, announced [
 	}{
 		{`UPDATE inbox SET event = ? WHERE id = ?`, []any{eventID, next.id}},
 		{`UPDATE invocations SET status = 'running' WHERE id = ? AND status = 'queued'`, []any{next.invocation}},
-		{`UPDATE sessions SET invocation = ? WHERE workflow_id = ?`, []any{next.invocation, row.WorkflowID}},
+		{`UPDATE sessions SET invocation = ?, streaming = (SELECT streaming FROM inbox WHERE id = ?) WHERE workflow_id = ?`, []any{next.invocation, next.id, row.WorkflowID}},
 	} {
 		if _, err := c.exec(update.query, update.args...); err != nil {
 			return nil, "", err

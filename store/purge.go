@@ -30,6 +30,7 @@ func purges() []purged {
 		{table: "people_sessions", id: "id_hash", where: `expires <= ?`, args: 1, now: true},
 		{table: spent, id: "state_hash", where: `expires <= ?`, args: 1, now: true},
 		{table: "parked_callbacks", id: "nonce_hash", where: `expires <= ?`, args: 1, now: true},
+		{table: "partials", id: "seq", where: fmt.Sprintf(`created < CAST(? AS BIGINT) - %d`, partialLife), args: 1, now: true},
 		{table: "slots", id: "id", where: `touched < ?`, args: 1},
 		{table: "askers", id: "app || ' ' || usr", where: `touched < ?`, args: 1},
 	}

@@ -14,13 +14,13 @@ import (
 
 var _ session.Log = (*Store)(nil)
 
-const sessionColumns = `workflow_id, app, usr, id, definition, mode, initial, patched, status, invocation, closed, created, updated`
+const sessionColumns = `workflow_id, app, usr, id, definition, mode, initial, patched, status, invocation, streaming, closed, created, updated`
 
 func scanSession(scan func(...any) error) (session.Session, error) {
 	var s session.Session
 	var initial, patched string
 	var created, updated int64
-	err := scan(&s.WorkflowID, &s.Owner.App, &s.Owner.User, &s.ID, &s.Definition, &s.Mode, &initial, &patched, &s.Status, &s.Invocation, &s.Closed, &created, &updated)
+	err := scan(&s.WorkflowID, &s.Owner.App, &s.Owner.User, &s.ID, &s.Definition, &s.Mode, &initial, &patched, &s.Status, &s.Invocation, &s.Streaming, &s.Closed, &created, &updated)
 	if err != nil {
 		return s, err
 	}
@@ -111,7 +111,7 @@ func (s *Store) Delete(ctx context.Context, owner agent.Owner, id string) error 
 				return err
 			}
 		}
-		for _, table := range []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "listings", "requests", "outbox", "artifacts", "memories"} {
+		for _, table := range []string{"sessions", "runs", "events", "inbox", "invocations", "calls", "listings", "requests", "outbox", "artifacts", "memories", "partials"} {
 			if _, err := c.exec(`DELETE FROM `+table+` WHERE workflow_id = ?`, row.WorkflowID); err != nil {
 				return err
 			}

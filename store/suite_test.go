@@ -99,7 +99,7 @@ func suite(t *testing.T, fresh func(testing.TB) database) {
 	t.Helper()
 	for _, cases := range [][]testCase{
 		sessionCases(), reconcileCases(), inboxCases(), eventCases(), stateCases(), patchCases(), callCases(), askCases(), linkCases(), repinCases(), flowCases(), grantCases(),
-		inputCases(), keyCases(), reminderCases(), confirmationCases(), interimCases(), callbackCases(), outboxCases(), definitionCases(), raceCases(), lockCases(), auditCases(), accountCases(), artifactCases(), memoryCases(),
+		inputCases(), keyCases(), reminderCases(), confirmationCases(), interimCases(), callbackCases(), outboxCases(), definitionCases(), partialCases(), raceCases(), lockCases(), auditCases(), accountCases(), artifactCases(), memoryCases(),
 	} {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {

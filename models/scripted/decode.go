@@ -57,6 +57,7 @@ func (c *checker) readStep(at string, n *yaml.Node) (out Step) {
 		"text":    c.text(&out.Text),
 		"thought": c.text(&out.Thought),
 		"delay":   c.duration(&out.Delay),
+		"pace":    c.duration(&out.Pace),
 		"when": func(at string, n *yaml.Node) {
 			out.When = &When{}
 			c.object(at, n, fields{

@@ -35,7 +35,7 @@ func TestMistakesNameFileLineFieldAndMend(t *testing.T) {
 		},
 		{
 			"unknown field in a step", "agents:\n  - agent: a\n    steps:\n      - txt: hi\n",
-			"s.yaml:4: agents[0].steps[0].txt: is not a field; fields here: calls, delay, error, id, text, thought, usage, when",
+			"s.yaml:4: agents[0].steps[0].txt: is not a field; fields here: calls, delay, error, id, pace, text, thought, usage, when",
 		},
 		{"no list", "agents:\n  agent: a\n", "s.yaml:1: agents: is not a list; start each entry with a dash"},
 		{"no object", "agents:\n  - a\n", "s.yaml:2: agents[0]: is not an object; fields here: agent, steps"},

@@ -36,6 +36,8 @@ type Step struct {
 	Usage *Usage
 	// Delay passes before the answer, and is cut short by the context.
 	Delay time.Duration
+	// Pace passes between the words of an answer that is streamed, and is cut short like Delay.
+	Pace time.Duration
 	// Error is given in place of an answer. As nothing is remembered, a retry meets it again; a model that fails once is
 	// a [Func].
 	Error *Failure

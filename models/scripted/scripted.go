@@ -54,16 +54,16 @@ func New(script Script, opts ...Option) (*Model, error) {
 // GenerateContent implements [models.Model].
 func (m *Model) GenerateContent(ctx context.Context, req *models.Request, stream bool) iter.Seq2[*models.Response, error] {
 	return func(yield func(*models.Response, error) bool) {
-		resp, err := m.answer(ctx, req)
+		resp, pace, err := m.answer(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		emit(ctx, resp, stream, yield)
+		emit(ctx, resp, stream, pace, yield)
 	}
 }
 
-func (m *Model) answer(ctx context.Context, req *models.Request) (*models.Response, error) {
+func (m *Model) answer(ctx context.Context, req *models.Request) (response *models.Response, pace time.Duration, err error) {
 	v := newView(req)
 	agent := m.script.find(v.agent)
 	at := -1
@@ -71,7 +71,7 @@ func (m *Model) answer(ctx context.Context, req *models.Request) (*models.Respon
 		at = agent.choose(v)
 	}
 	if at < 0 {
-		return nil, m.fault(v, m.whatThereIs(agent))
+		return nil, 0, m.fault(v, m.whatThereIs(agent))
 	}
 	step := agent.Steps[at]
 	record := Record{
@@ -81,19 +81,19 @@ func (m *Model) answer(ctx context.Context, req *models.Request) (*models.Respon
 		record.shape(req.Contents) // takes the longer the longer the conversation is
 	}
 	if err := m.cfg.note(record); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := wait(ctx, step.Delay); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if step.Error != nil {
-		return nil, step.Error.err()
+		return nil, 0, step.Error.err()
 	}
 	resp, err := m.build(step, v)
 	if err != nil {
-		return nil, m.fault(v, "step "+record.Answer+": "+err.Error())
+		return nil, 0, m.fault(v, "step "+record.Answer+": "+err.Error())
 	}
-	return resp, nil
+	return resp, step.Pace, nil
 }
 
 func (m *Model) build(step Step, v *view) (*models.Response, error) {

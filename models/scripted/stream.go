@@ -2,9 +2,9 @@ package scripted
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"google.golang.org/genai"
 
@@ -22,7 +22,7 @@ func (f Func) GenerateContent(ctx context.Context, req *models.Request, stream b
 			yield(nil, err)
 			return
 		}
-		emit(ctx, resp, stream, yield)
+		emit(ctx, resp, stream, 0, yield)
 	}
 }
 
@@ -43,7 +43,7 @@ func answerOf(part *genai.Part) *models.Response {
 	}
 }
 
-func emit(ctx context.Context, resp *models.Response, stream bool, yield func(*models.Response, error) bool) {
+func emit(ctx context.Context, resp *models.Response, stream bool, pace time.Duration, yield func(*models.Response, error) bool) {
 	if stream && resp != nil && resp.Content != nil {
 		for _, part := range resp.Content.Parts {
 			if part == nil {
@@ -53,8 +53,8 @@ func emit(ctx context.Context, resp *models.Response, stream bool, yield func(*m
 				if word == "" {
 					continue
 				}
-				if ctx.Err() != nil {
-					yield(nil, fmt.Errorf("%s: %w", Provider, ctx.Err()))
+				if err := wait(ctx, pace); err != nil {
+					yield(nil, err)
 					return
 				}
 				partial := &models.Response{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // ScriptError is one mistake in a script.
@@ -113,8 +114,10 @@ func (c *checker) step(at string, s Step) {
 	if s.When != nil && s.When.Turn < 0 {
 		c.fault(at+".when.turn", "is negative", "turns count from 1")
 	}
-	if s.Delay < 0 {
-		c.fault(at+".delay", "is negative", `write a duration such as "200ms"`)
+	for field, d := range map[string]time.Duration{"delay": s.Delay, "pace": s.Pace} {
+		if d < 0 {
+			c.fault(at+"."+field, "is negative", `write a duration such as "200ms"`)
+		}
 	}
 	if u := s.Usage; u != nil && (u.Prompt < 0 || u.Output < 0 || u.Thoughts < 0) {
 		c.fault(at+".usage", "is negative", "write numbers of tokens from 0")

@@ -49,7 +49,9 @@ type Confirmations interface {
 
 // Handler serves ADK's API. All fields without a stated default must be set.
 type Handler struct {
-	Log           session.Log
+	Log session.Log
+	// Partials is read for clients that ask for streaming.
+	Partials      session.Partials
 	Apps          Apps
 	Starter       Starter
 	Canceller     Canceller

@@ -1,6 +1,9 @@
 package adk
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -14,6 +17,11 @@ type runRequest struct {
 	app, user, session string
 	message            message
 	stateDelta         map[string]any
+	// streaming asks for pieces of answers while models give them.
+	streaming bool
+	// request tells bodies apart that say something: see [stream.Cursor].
+	request string
+	key     messageKey
 	// latest is functionCallEventId: the last event that the client has seen ask for something. It is a hint.
 	latest     string
 	invocation string
@@ -53,6 +61,10 @@ func decodeRun(body json.RawMessage) (runRequest, error) {
 	if out.stateDelta, err = clientState("stateDelta", out.stateDelta); err != nil {
 		return out, err
 	}
+	if err := decode(in["streaming"], &out.streaming); err != nil {
+		return out, invalid("streaming is neither true nor false")
+	}
+	out.request = digest(in["newMessage"])
 	if out.session == "" {
 		return out, invalid("sessionId is missing; create a session first")
 	}
@@ -95,6 +107,16 @@ func decodeMessage(raw json.RawMessage) (message, error) {
 		}
 	}
 	return out, nil
+}
+
+// digest is of the words, not of how they are written.
+func digest(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return hex.EncodeToString(sum[:8])
 }
 
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

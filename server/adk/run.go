@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-
 	"tarry/agent"
 	"tarry/server/stream"
 	"tarry/server/web"
@@ -23,7 +21,18 @@ var errClient = errors.New("client went away")
 type turn struct {
 	owner   agent.Owner
 	session string
+	request string // see [stream.Cursor]
 	steps   []heard
+	pieces  bool  // whether the client wants pieces of answers
+	partial int64 // the last piece that it has
+}
+
+// listener is the client of a turn. beat, piece and next may be nil.
+type listener struct {
+	event func(*session.Record) error
+	piece func(session.Partial) error
+	beat  func() error
+	next  func() // the first of the invocations is over
 }
 
 func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
@@ -38,10 +47,10 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var events []*session.Record
-	problem, err := h.follow(r.Context(), t, nil, func(e *session.Record) error {
+	problem, err := h.follow(r.Context(), t, listener{event: func(e *session.Record) error {
 		events = append(events, e)
 		return nil
-	})
+	}})
 	switch {
 	case err != nil:
 		h.fail(w, r, err)
@@ -59,18 +68,21 @@ func (h *Handler) runSSE(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := stream.NewWriter(w, http.StatusOK)
-	if err := out.Flush(); err != nil {
-		return
-	}
 	gone := func(err error) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", errClient, err)
 		}
 		return nil
 	}
-	problem, err := h.follow(r.Context(), t,
-		func() error { return gone(out.Comment("the run goes on")) },
-		func(e *session.Record) error { return gone(out.Event(e)) })
+	if err := out.Begin(t.cursor()); err != nil {
+		return
+	}
+	problem, err := h.follow(r.Context(), t, listener{
+		event: func(e *session.Record) error { return gone(out.Event(e)) },
+		piece: func(p session.Partial) error { return gone(out.Partial(p)) },
+		beat:  func() error { return gone(out.Comment("the run goes on")) },
+		next:  out.Next,
+	})
 	if errors.Is(err, errClient) {
 		h.Logger.DebugContext(r.Context(), "stream ended early", "err", err)
 		return
@@ -96,6 +108,9 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (turn, error) {
 	if err != nil {
 		return turn{}, err
 	}
+	if in.key, err = idempotencyKey(r); err != nil {
+		return turn{}, err
+	}
 	owner, err := h.authorize(r, in.app, in.user)
 	if err != nil {
 		return turn{}, err
@@ -104,7 +119,10 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (turn, error) {
 	if err != nil {
 		return turn{}, noSession(err, in.session)
 	}
-	t := turn{owner: owner, session: row.ID}
+	t := turn{owner: owner, session: row.ID, request: in.request, pieces: in.streaming}
+	if id := lastEventID(r); id != "" {
+		return t, h.readOn(r.Context(), row, in, id, &t)
+	}
 	if len(in.message.replies) > 0 {
 		step, err := h.hear(r.Context(), row, in.message.replies, in.latest)
 		if err != nil {
@@ -140,12 +158,15 @@ func (h *Handler) post(ctx context.Context, row session.Session, in runRequest) 
 		}
 	}
 	m := session.Message{
-		ID:         uuid.NewString(),
-		Invocation: "e-" + uuid.NewString(),
+		ID:         in.key.id(row, "message"),
+		Invocation: "e-" + in.key.id(row, "invocation"),
 		Event:      session.Event{Author: agent.UserAuthor, Content: in.message.content()},
 		StateDelta: in.stateDelta,
+		Streaming:  in.streaming,
 	}
 	switch err := h.Log.Post(ctx, row.Owner, row.ID, hash, string(wire.ModeChat), m); {
+	case errors.Is(err, session.ErrRepeated):
+		return heard{}, web.Refusal(http.StatusUnprocessableEntity, "Idempotency-Key was used for another message of session %s; send a new key with a new message", row.ID)
 	case errors.Is(err, session.ErrClosed):
 		return heard{}, web.Refusal(http.StatusConflict, "session %s has ended and takes no further message; create another", row.ID)
 	case errors.Is(err, session.ErrFull):
@@ -186,18 +207,21 @@ func (h *Handler) resume(ctx context.Context, row session.Session, in runRequest
 	return out, nil
 }
 
-// follow emits what agents say until there is nothing to wait for. problem is what the client should be told at the end,
-// if no event says it.
-func (h *Handler) follow(ctx context.Context, t turn, beat func() error, emit func(*session.Record) error) (problem string, err error) {
+// follow tells a client what agents say until there is nothing to wait for. problem is what it should be told at the end, if no
+// event says it.
+func (h *Handler) follow(ctx context.Context, t turn, l listener) (problem string, err error) {
 	told := false
 	for _, step := range t.steps {
-		o := stream.Options{Invocation: step.invocation, After: step.after, Requests: h.Requests, Poll: h.Poll, Heartbeat: beat, Every: h.Heartbeat}
+		o := stream.Options{Invocation: step.invocation, After: step.after, Requests: h.Requests, Poll: h.Poll, Heartbeat: l.beat, Every: h.Heartbeat}
+		if t.pieces && l.piece != nil {
+			o.Partials, o.AfterPartial, o.EmitPartial = h.Partials, t.partial, l.piece
+		}
 		why, err := stream.Follow(ctx, h.Log, t.owner, t.session, o, func(e *session.Record) error {
 			if e.Author == agent.UserAuthor { // as ADK: the client knows what it said
 				return nil
 			}
 			told = told || e.ErrorCode != "" || e.ErrorMessage != ""
-			return emit(e)
+			return l.event(e)
 		})
 		switch {
 		case err != nil:
@@ -211,6 +235,9 @@ func (h *Handler) follow(ctx context.Context, t turn, beat func() error, emit fu
 		}
 		if problem, err = h.ending(ctx, t, step.invocation); err != nil {
 			return "", err
+		}
+		if l.next != nil {
+			l.next()
 		}
 	}
 	if told {

@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tarry/agent"
@@ -22,6 +22,7 @@ import (
 	"tarry/auth/keys"
 	"tarry/auth/vault"
 	"tarry/server/adk"
+	"tarry/server/stream"
 	"tarry/server/stream/streamtest"
 	"tarry/session"
 	"tarry/store"
@@ -75,7 +76,7 @@ func (b *bundle) serve(s *store.Store) {
 	v, err := vault.Open(b.t.Context(), vault.Config{KeysetFile: b.path + ".keys", Checks: s})
 	require.NoError(b.t, err)
 	b.handler = &adk.Handler{
-		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: canceller{b}, Artifacts: s, Memory: s,
+		Log: s, Partials: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: canceller{b}, Artifacts: s, Memory: s,
 		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
 			owner := agent.Owner{App: app, User: user}
 			if user == "eve" {
@@ -140,18 +141,22 @@ func (b *bundle) frames(response *http.Response) (data []string) {
 	b.t.Helper()
 	defer response.Body.Close()
 	require.Equal(b.t, "text/event-stream", response.Header.Get("Content-Type"))
-	var last int64
+	var last, at int64
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
-			seq, err := strconv.ParseInt(id, 10, 64)
-			require.NoError(b.t, err)
-			require.Greater(b.t, seq, last)
-			last = seq
+			cursor, err := stream.ParseCursor(id)
+			if !assert.NoError(b.t, err) {
+				return nil
+			}
+			at = cursor.Seq
 		}
 		if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			data = append(data, text)
+			if !strings.Contains(text, `"error"`) && !assert.Greater(b.t, at, last) {
+				return nil
+			}
+			last, data = at, append(data, text)
 		}
 	}
 	require.NoError(b.t, lines.Err())

@@ -97,6 +97,8 @@ type Start struct {
 	Mode wire.Mode `json:"mode,omitempty"`
 	// Session is the id of the session to create, or of a chat to go on with; empty means a new id.
 	Session string `json:"session,omitempty"`
+	// Streaming has pieces of answers told to streams that ask for them, while models give them.
+	Streaming bool `json:"streaming,omitempty"`
 }
 
 // Started names what was started.

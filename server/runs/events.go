@@ -18,7 +18,7 @@ type end struct {
 
 // events answers a session's events: as a JSON list, which goes on where its Link header says if it is long, or with follow=true as a stream that goes on until the session is
 // closed. until=end stops with the invocation (the current one, or the one that the query names), until=wait also where it
-// waits for a person.
+// waits for a person; partial=true shows pieces of answers while models give them, where the run was started with streaming.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	row, err := h.session(r)
 	if err != nil {
@@ -72,14 +72,17 @@ func (h *Handler) options(r *http.Request) (stream.Options, error) {
 	q := r.URL.Query()
 	o := stream.Options{Invocation: q.Get("invocation"), Requests: h.Requests, Poll: h.Poll, Every: h.Heartbeat}
 	after := r.Header.Get("Last-Event-Id") // newer than the query, which a client that reconnects repeats
-	if after == "" {
-		after = q.Get("after")
+	for _, name := range []string{"after", "starting_after"} {
+		if after == "" {
+			after = q.Get(name)
+		}
 	}
 	if after != "" {
-		var err error
-		if o.After, err = strconv.ParseInt(after, 10, 64); err != nil || o.After < 0 {
-			return o, web.Refusal(http.StatusBadRequest, "after and Last-Event-ID are the id of an event of this stream, a number")
+		at, err := stream.ParseCursor(after)
+		if err != nil {
+			return o, web.Refusal(http.StatusBadRequest, "after, starting_after and Last-Event-ID are the id of a frame of this session's streams, such as 57")
 		}
+		o.After, o.AfterPartial = at.Seq, at.Partial
 	}
 	switch q.Get("until") {
 	case "", "closed":
@@ -99,6 +102,9 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, row session.Ses
 	o.Heartbeat = func() error { return out.Comment("the run goes on") }
 	if err := out.Flush(); err != nil {
 		return
+	}
+	if truth(r, "partial") {
+		o.Partials, o.EmitPartial = h.Partials, out.Partial
 	}
 	why, err := stream.Follow(r.Context(), h.Log, row.Owner, row.ID, o, out.Event)
 	if err == nil && why != stream.Gone {

@@ -59,7 +59,9 @@ type Handler struct {
 	Canceller Canceller
 	Histories Histories
 	Lists     Lists
-	Requests  stream.Requests
+	// Partials is read for streams that ask for pieces of answers.
+	Partials session.Partials
+	Requests stream.Requests
 	// Confirmations takes approvals.
 	Confirmations Confirmations
 	Answers       Answers

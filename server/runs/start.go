@@ -46,6 +46,7 @@ func (h *Handler) start(r *http.Request) (any, error) {
 		Event: session.Event{Author: agent.UserAuthor, Content: &genai.Content{
 			Role: genai.RoleUser, Parts: []*genai.Part{{Text: in.Task}},
 		}},
+		Streaming: in.Streaming,
 	}
 	switch err := h.Log.Post(r.Context(), owner, in.Session, hash, string(in.Mode), m); {
 	case errors.Is(err, session.ErrClosed):

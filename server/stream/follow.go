@@ -52,7 +52,12 @@ type Options struct {
 	Invocation string
 	// After is the Seq of the last event that the reader has.
 	After int64
-	Until Until
+	// Partials, if not nil, is read for pieces of answers while models give them; EmitPartial gets those with Seq > AfterPartial
+	// before their event, each once.
+	Partials     session.Partials
+	AfterPartial int64
+	EmitPartial  func(session.Partial) error
+	Until        Until
 	// Requests tell a wait from one that was answered a moment ago, whose run has not gone on yet; nil leaves it to the
 	// session's status.
 	Requests Requests
@@ -74,7 +79,7 @@ const (
 // o.Until names has happened. PostgreSQL commits out of order what its sequences number, so an event may become visible
 // after a later one: it is emitted then, hence what was sent is kept as a set. An error of ctx, emit or the log ends it.
 func Follow(ctx context.Context, log session.Log, owner agent.Owner, id string, o Options, emit func(*session.Record) error) (Why, error) {
-	f := &follower{log: log, owner: owner, id: id, o: o, emit: emit, sent: map[int64]bool{}, heard: time.Now()}
+	f := &follower{log: log, owner: owner, id: id, o: o, emit: emit, sent: map[int64]bool{}, heard: time.Now(), pieces: newPieces(o.AfterPartial)}
 	if f.o.Poll <= 0 {
 		f.o.Poll = defaultPoll
 	}
@@ -98,11 +103,13 @@ type follower struct {
 	o     Options
 	emit  func(*session.Record) error
 
-	row   session.Session
-	view  []*session.Record // all of the timeline, as of the last read
-	sent  map[int64]bool
-	read  time.Time // when the log was read
-	heard time.Time // when the reader last got something
+	row  session.Session
+	view []*session.Record // all of the timeline, as of the last read
+	sent map[int64]bool
+	// pieces are those of answers that are not stored yet.
+	pieces pieces
+	read   time.Time // when the log was read
+	heard  time.Time // when the reader last got something
 }
 
 func (f *follower) run(ctx context.Context) (Why, error) {
@@ -131,6 +138,10 @@ func (f *follower) run(ctx context.Context) (Why, error) {
 
 // look reads the session's one row, and the log only when that row says that something happened.
 func (f *follower) look(ctx context.Context) (news bool, why Why, err error) {
+	pieces, err := f.listen(ctx) // before the row: what came before a piece must be seen before it
+	if err != nil {
+		return false, "", err
+	}
 	row, err := f.log.Session(ctx, f.owner, f.id)
 	if err != nil {
 		return false, "", err //nolint:wrapcheck // Follow wraps
@@ -138,20 +149,22 @@ func (f *follower) look(ctx context.Context) (news bool, why Why, err error) {
 	changed := !row.Updated.Equal(f.row.Updated) || row.Status != f.row.Status || row.Invocation != f.row.Invocation || row.Closed != f.row.Closed
 	f.row = row
 	if changed || time.Since(f.read) > reread {
-		if err := f.deliver(ctx); err != nil {
+		if err := f.deliver(ctx, pieces); err != nil {
 			return false, "", err
 		}
+	} else if err := f.tell(pieces, ""); err != nil {
+		return false, "", err
 	} else if f.o.Until != UntilPause || !f.waits() { // an end would have changed the row; a request's row is another
-		return false, "", nil
+		return len(pieces) > 0, "", nil
 	}
 	if why, err = f.over(ctx); err != nil || why == "" {
-		return changed, "", err
+		return changed || len(pieces) > 0, "", err
 	}
 	// What came between the read and the end, in the same transaction as the end at the latest.
-	return true, why, f.deliver(ctx)
+	return true, why, f.deliver(ctx, nil)
 }
 
-func (f *follower) deliver(ctx context.Context) error {
+func (f *follower) deliver(ctx context.Context, pieces []session.Partial) error {
 	f.read = time.Now()
 	view, err := f.log.Timeline(ctx, f.owner, f.id, 0)
 	if err != nil {
@@ -162,13 +175,16 @@ func (f *follower) deliver(ctx context.Context) error {
 		if r.Seq <= f.o.After || f.sent[r.Seq] || (f.o.Invocation != "" && r.InvocationID != f.o.Invocation) {
 			continue
 		}
+		if err := f.tell(pieces, r.ID); err != nil {
+			return err
+		}
 		if err := f.emit(r); err != nil {
 			return err
 		}
 		f.sent[r.Seq] = true
 		f.heard = time.Now()
 	}
-	return nil
+	return f.tell(pieces, "")
 }
 
 func (f *follower) beat() error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"tarry/session"
@@ -17,9 +16,9 @@ const writeTimeout = 30 * time.Second
 
 // Writer writes server-sent events. Not safe for concurrent use.
 type Writer struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	last int64
+	w  http.ResponseWriter
+	rc *http.ResponseController
+	at Cursor
 }
 
 // NewWriter sends the header of an event stream with the given status.
@@ -42,12 +41,34 @@ func (s *Writer) Flush() error {
 	return nil
 }
 
+// Begin says where the stream begins, before there is anything to tell: a reader that is cut off at once can come back. It is
+// a frame without data, which clients keep the id of and show nothing for.
+func (s *Writer) Begin(at Cursor) error {
+	s.at = at
+	return s.write([]byte(s.id() + "\n"))
+}
+
+// Next says that the first of the invocations that the reader follows has ended.
+func (s *Writer) Next() {
+	if len(s.at.Invocations) > 1 {
+		s.at.Invocations = s.at.Invocations[1:]
+	}
+}
+
 // Event writes an event as it was stored. The id line never goes back, so that a reader who resumes from it gets nothing
 // twice.
 func (s *Writer) Event(r *session.Record) error {
-	s.last = max(s.last, r.Seq)
-	return s.frame("id: "+strconv.FormatInt(s.last, 10)+"\n", r.Body)
+	s.at.Seq = max(s.at.Seq, r.Seq)
+	return s.frame(s.id(), r.Body)
 }
+
+// Partial writes a piece of an answer that a model is still giving.
+func (s *Writer) Partial(p session.Partial) error {
+	s.at.Partial = max(s.at.Partial, p.Seq)
+	return s.frame(s.id(), p.Body)
+}
+
+func (s *Writer) id() string { return "id: " + s.at.String() + "\n" }
 
 // Data writes v as a frame; name is the event's type, empty for the default.
 func (s *Writer) Data(name string, v any) error {
