@@ -20,7 +20,7 @@ func apiRoutes(t testing.TB) (out []string) {
 	require.NoError(t, err)
 	files = append(files, "../server/server.go")
 	pattern := regexp.MustCompile(`^[A-Z]+ /`)
-	pages := regexp.MustCompile(`_test\.go$|/(connect|signin)/|/accounts/page`) // pages have tests of their own
+	pages := regexp.MustCompile(`_test\.go$|/(connect|signin|webui)/|/accounts/page`) // pages have tests of their own
 	for _, file := range files {
 		if pages.MatchString(file) {
 			continue

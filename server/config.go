@@ -50,8 +50,8 @@ const (
 	defaultPoll = 500 * time.Millisecond
 	tellEvery   = 10 * time.Second
 	purgeEvery  = time.Hour
-	maxBody     = 4 << 20
-	bodyTimeout = 30 * time.Second
+	// patience is how long clients that hang are waited for.
+	patience = 30 * time.Second
 )
 
 func (c *Config) check() error {

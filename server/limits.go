@@ -2,39 +2,66 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"tarry/server/signin"
 	"tarry/server/web"
+	"tarry/session"
 )
 
-// kinds says what calls of the API are counted as; the rest reads, or ends something.
-func kinds() map[string]web.Kind {
-	const user = "/apps/{app}/users/{user}"
-	const one = user + "/sessions/{session}"
-	of := map[web.Kind][]string{
-		web.Runs: {"/run", "/run_sse", user + "/runs", user + "/sessions", one, one + "/artifacts"},
-		web.Logins: {
-			one + "/confirmations/{request}", one + "/inputs/{request}", one + "/keys/{request}", one + "/calls/{call}/result", user + "/logins/claim",
-		},
+const (
+	// maxBody bounds what a request holds, in bytes.
+	maxBody = 4 << 20
+	// maxMessage is for messages, which may hold images: base64 makes 16 MB of 12.
+	maxMessage = 16 << 20
+	// maxFile is for one version of an artifact, which [session.MaxArtifact] bounds, as base64.
+	maxFile = session.MaxArtifact/3*4 + maxBody
+)
+
+const (
+	ofUser    = "/apps/{app}/users/{user}"
+	ofSession = ofUser + "/sessions/{session}"
+)
+
+// measure is what a route of the API may take.
+type measure struct {
+	// kind is what its calls are counted as; empty: not at all.
+	kind web.Kind
+	// body is in bytes.
+	body int64
+}
+
+// measureOf goes by a route's pattern. What writes counts as a run, also what is added one day; what only reads or ends something
+// does not, so that whoever has started too much can stop it.
+func measureOf(pattern string) measure {
+	method, path, _ := strings.Cut(pattern, " ")
+	path = strings.TrimPrefix(path, "/api") // ADK's routes may have it
+	out := measure{kind: web.Runs, body: maxBody}
+	switch path {
+	case ofSession + "/confirmations/{request}", ofSession + "/inputs/{request}", ofSession + "/keys/{request}", ofSession + "/calls/{call}/result", ofUser + "/logins/claim":
+		out.kind = web.Logins
+	case ofSession + "/cancel", ofSession + "/calls/{call}/cancel", ofUser + "/accounts/{account}/revoke":
+		out.kind = ""
+	case "/run", "/run_sse":
+		out.body = maxMessage
+	case ofSession + "/artifacts":
+		out.body = maxFile
 	}
-	out := map[string]web.Kind{}
-	for kind, routes := range of {
-		for _, route := range routes {
-			out["POST "+route] = kind
-		}
+	if method == "" || web.Safe(method) || method == http.MethodDelete {
+		out.kind = ""
 	}
-	out["PATCH "+one], out["PATCH "+user+"/memory"] = web.Runs, web.Runs
 	return out
 }
 
-// limited counts calls of the API.
+// limited counts calls of the API, and bounds what they send.
 func (s *Server) limited(limits *web.Limits, api *http.ServeMux) http.Handler {
-	counted := kinds()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := api.Handler(r)
-		if kind, ok := counted[pattern]; ok && !s.within(limits, kind, w, r) {
+		m := measureOf(pattern)
+		if m.kind != "" && !s.within(limits, m.kind, w, r) {
 			return
 		}
+		r.Body = http.MaxBytesReader(w, r.Body, m.body)
 		api.ServeHTTP(w, r)
 	})
 }

@@ -67,7 +67,7 @@ func New(c Config) (*Server, error) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", s.ready)
-	s.handler = web.Chain(mux, web.RequestIDs(), web.Streams(isRunSSE), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.BodyTimeout(bodyTimeout), web.Cap(maxBody), web.CORS(c.Origins))
+	s.handler = web.Chain(mux, web.RequestIDs(), web.Streams(isRunSSE), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.BodyTimeout(patience), web.WriteTimeout(patience), web.Cap(maxFile), web.CORS(c.Origins))
 	return s, nil
 }
 

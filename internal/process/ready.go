@@ -15,6 +15,7 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	drainTimeout  = 5 * time.Second
+	maxHeader     = 64 << 10 // bytes: a token and a few cookies
 )
 
 // Serve listens on addr, prints "ready URL" to out once it does, and serves handler until ctx ends. Open streams get a few
@@ -26,7 +27,7 @@ func Serve(ctx context.Context, addr string, handler http.Handler, out io.Writer
 		return fmt.Errorf("listen on %s: %w; is another instance running?", addr, err)
 	}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	fmt.Fprintf(out, "ready http://%s\n", listener.Addr())

@@ -21,6 +21,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 		return nil, web.Refusal(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
 	case err != nil:
 		return nil, &web.RequestError{Status: http.StatusBadRequest, Text: "the body could not be read", Err: err}
+	case web.TooDeep(body):
+		return nil, invalid("the body nests deeper than %d objects and lists", web.MaxDepth)
 	}
 	return body, nil
 }

@@ -12,6 +12,9 @@ import (
 	"tarry/agent"
 )
 
+// maxParts bounds the parts of a message.
+const maxParts = 1000
+
 // runRequest is ADK's RunAgentRequest; fields that it does not have are ignored.
 type runRequest struct {
 	app, user, session string
@@ -81,6 +84,9 @@ func decodeMessage(raw json.RawMessage) (message, error) {
 	var parts []json.RawMessage
 	if err := decode(content["parts"], &parts); err != nil {
 		return out, invalid("newMessage.parts is not a list")
+	}
+	if len(parts) > maxParts {
+		return out, invalid("newMessage has %d parts, at most %d are taken", len(parts), maxParts)
 	}
 	for i, raw := range parts {
 		fields, err := object(raw)

@@ -22,7 +22,11 @@ const (
 	// maxStates bytes.
 	maxSessions = 500
 	maxStates   = 4 << 20
-	maxBody     = 16 << 20
+	// maxBody bounds what any route takes, in bytes: an artifact as base64. Package server bounds each route besides.
+	maxBody = session.MaxArtifact/3*4 + 4<<20
+	// maxStateKeys and maxStateKey bound the state that one request writes: its keys, and each key's bytes.
+	maxStateKeys = 1000
+	maxStateKey  = 512
 )
 
 // sessionJSON is ADK's Session.
@@ -196,7 +200,13 @@ func decodeCreate(body json.RawMessage, id string) (string, map[string]any, erro
 
 // clientState refuses what clients may not write, and drops what would not outlive the request.
 func clientState(field string, state map[string]any) (map[string]any, error) {
+	if len(state) > maxStateKeys {
+		return nil, invalid("%s has %d keys, at most %d are taken at once", field, len(state), maxStateKeys)
+	}
 	for key := range state {
+		if len(key) > maxStateKey {
+			return nil, invalid("%s: key %q… is %d bytes long, at most %d are allowed", field, key[:32], len(key), maxStateKey)
+		}
 		if strings.HasPrefix(key, session.ScopeApp) {
 			return nil, invalid("%s: key %q belongs to the app, not to a client", field, key)
 		}

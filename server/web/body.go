@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 )
 
 // ErrNoBody is in the error of [Decode] when the body is empty; many of ADK's routes allow that.
@@ -47,35 +46,6 @@ func Cap(maxBytes int64) Middleware {
 	}
 }
 
-// BodyTimeout bounds how long a client may take to send a body. What the handler does afterwards takes as long as it likes.
-func BodyTimeout(limit time.Duration) Middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			control := http.NewResponseController(w)
-			if r.ContentLength != 0 && control.SetReadDeadline(time.Now().Add(limit)) == nil {
-				r.Body = &timedBody{ReadCloser: r.Body, control: control}
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-}
-
-// timedBody lifts the deadline with the end of the body: net/http reads on then, to notice a client that goes away.
-type timedBody struct {
-	io.ReadCloser
-
-	control *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		_ = b.control.SetReadDeadline(time.Time{}) // it could be set, so it can be lifted
-	}
-	return n, err //nolint:wrapcheck // a Reader hands on the error it got
-}
-
 // Decode reads one JSON value of at most maxBytes into v. Unknown fields are ignored, as ADK does; anything after the
 // value is refused. Errors are [*RequestError]: 400 or 413. They never quote the body, which may hold a secret.
 func Decode(r *http.Request, v any, maxBytes int64) error {
@@ -89,6 +59,9 @@ func Decode(r *http.Request, v any, maxBytes int64) error {
 	}
 	if len(body) == 0 {
 		return &RequestError{Status: http.StatusBadRequest, Text: "body is empty", Err: ErrNoBody}
+	}
+	if TooDeep(body) {
+		return Refusal(http.StatusBadRequest, "body nests deeper than %d objects and lists", MaxDepth)
 	}
 	if err := json.Unmarshal(body, v); err != nil {
 		var syntax *json.SyntaxError

@@ -54,13 +54,23 @@ const internalError = "internal error; the server's log says more under this req
 func Explain(r *http.Request, log *slog.Logger, err error) (status int, text string, show bool) {
 	var e *RequestError
 	if errors.As(err, &e) {
-		return e.Status, e.Text, true // also where the body was too slow, which ends the context
+		return e.Status, bounded(e.Text), true // also where the body was too slow, which ends the context
 	}
 	if r.Context().Err() != nil {
 		return 0, "", false
 	}
 	log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", RequestID(r.Context()), "err", err)
 	return http.StatusInternalServerError, internalError, true
+}
+
+// maxText bounds a failure's text, in bytes: some repeat an id that the caller sent.
+const maxText = 2000
+
+func bounded(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
 }
 
 // FailStream answers the failure of a handler that would have answered with a stream. A client whose Accept names event streams
