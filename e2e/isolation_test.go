@@ -44,8 +44,8 @@ func (c apiClient) raw(method, path string, in any) (int, string) {
 
 // belongings are what somebody has: a run that is over, one that waits, and an account.
 type belongings struct {
-	done, waits            runHandle
-	call, request, account string
+	done, waits                   runHandle
+	call, event, request, account string
 }
 
 func (p *people) belongings(user string) (b belongings) {
@@ -55,7 +55,8 @@ func (p *people) belongings(user string) (b belongings) {
 	browser := demo.NewBrowser()
 	require.Contains(p.t, p.visit(browser, p.toTool(browser, p.waiting(b.done), user, user)).Title, "Connected")
 	require.Equal(p.t, "done", p.finished(b.done).InvocationStatus)
-	b.call = b.done.events()[1].Content.Parts[0].FunctionCall.ID
+	made := b.done.events()[1]
+	b.call, b.event = made.Content.Parts[0].FunctionCall.ID, made.ID
 	var page accounts.Page
 	require.Equal(p.t, http.StatusOK, c.call("GET", "/apps/assistant/users/me/accounts", nil, &page))
 	require.Len(p.t, page.Accounts, 1)
@@ -92,7 +93,7 @@ func isolation(t *testing.T, database string) {
 	before := bob.events(t, bobs)
 
 	kept := map[string]string{}
-	his := []string{p.id("bob"), bobs.done.id, bobs.waits.id, bobs.call, bobs.request, bobs.account, "says bob"}
+	his := []string{p.id("bob"), bobs.done.id, bobs.waits.id, bobs.call, bobs.event, bobs.request, bobs.account, "says bob"}
 	for _, query := range []string{"/runs?all=true", "/logins?all=true", "/accounts", "/audit", "/runs?user=me&all=true", "/audit?user=me&session=" + bobs.done.id + "&request=" + bobs.request} {
 		_, body := alice.raw("GET", query, nil)
 		kept["GET "+query] = body
@@ -109,22 +110,22 @@ func isolation(t *testing.T, database string) {
 			continue // a run of her own begins
 		}
 		for _, app := range []string{"assistant", "second"} {
-			ask := func(session, call, request, account string) (int, string) {
-				fill := strings.NewReplacer("{app}", app, "{user}", signin.Me, "{session}", session, "{call}", call, "{request}", request, "{account}", account, "{name...}", "report.txt/versions/0")
+			ask := func(session, call, event, request, account string) (int, string) {
+				fill := strings.NewReplacer("{app}", app, "{user}", signin.Me, "{session}", session, "{call}", call, "{event}", event, "{request}", request, "{account}", account, "{name...}", "report.txt/versions/0")
 				status, body := alice.raw(method, fill.Replace(path), map[string]any{
 					"appName": app, "userId": p.id("alice"), "sessionId": session, "session": session, "task": "Go.", "confirmed": true, "nonce": request, "secret": "s3cr3t-s3cr3t",
 					"newMessage": map[string]any{"role": "user", "parts": []any{map[string]any{"text": "Go."}}}, "response": map[string]any{}, "stateDelta": map[string]any{"mark": "hers"},
 				})
 				kept[route+" "+app+" "+session] = body
 				body = requestID.ReplaceAllString(body, "RID")
-				return status, strings.NewReplacer(session, "SESSION", call, "CALL", request, "REQUEST", account, "ACCOUNT").Replace(body)
+				return status, strings.NewReplacer(session, "SESSION", call, "CALL", event, "EVENT", request, "REQUEST", account, "ACCOUNT").Replace(body)
 			}
 			session := bobs.done.id
 			if app == "second" {
 				session = bobs.waits.id
 			}
-			there, body := ask(session, bobs.call, bobs.request, bobs.account)
-			missing, same := ask("made-up-session", "made-up-call", "adk-made-up", "made-up-account")
+			there, body := ask(session, bobs.call, bobs.event, bobs.request, bobs.account)
+			missing, same := ask("made-up-session", "made-up-call", "made-up-event", "adk-made-up", "made-up-account")
 			require.Equal(t, missing, there, "%s tells whether an id exists", route)
 			if there >= 300 {
 				require.Equal(t, same, body, "%s tells whether an id exists", route)

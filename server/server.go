@@ -73,8 +73,9 @@ func New(c Config) (*Server, error) {
 
 func (s *Server) adk() *adk.Handler {
 	return &adk.Handler{
-		Log: s.Parts.Store, Partials: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Requests: s.Parts.Store,
-		Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Keys: s.Parts.Keys, Artifacts: s.Parts.Store, Memory: s.Parts.Store, Owner: owner, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), ReturnURLs: s.ReturnTo, Version: s.Version, Logger: s.Log,
+		Log: s.Parts.Store, Partials: s.Parts.Store, Apps: s.Parts.Store, Starter: steering{s}, Canceller: steering{s}, Find: s.Parts.Store, Requests: s.Parts.Store,
+		Confirmations: s.Parts.Inputs, Answers: s.Parts.Inputs, Keys: s.Parts.Keys, Artifacts: s.Parts.Store, Memory: s.Parts.Store,
+		Owner: owner, Operator: operator, Wake: s.dispatcher.Wake, PublicURL: s.PublicURL.String(), ReturnURLs: s.ReturnTo, Version: s.Version, Logger: s.Log,
 	}
 }
 

@@ -61,7 +61,7 @@ func patchCases() []testCase {
 			}
 			k.append(row, theRun, said("m-2", session.KindModel, theAgent, "", "m-1"))
 			require.Equal(k, []string{"u-1", "m-1", "m-2"}, k.view(row, "m-2"), "the run's view is what it was")
-			require.Equal(k, 4.0, k.state(row)["n"])
+			require.EqualValues(k, 4, k.state(row)["n"])
 			tips := k.tips(row, theRun)
 			require.ElementsMatch(k, []string{"m-2", "p-4"}, tips, "one more head, however many patches")
 			k.post(row, "in-2", "i-2", "more")
@@ -166,7 +166,7 @@ func patchCases() []testCase {
 			require.Len(k, k.timeline(row), 51)
 			require.Len(k, k.tips(row, theRun), 2)
 			for i := range 8 {
-				require.Equal(k, 4.0, k.state(row)[fmt.Sprint("k", i)])
+				require.EqualValues(k, 4, k.state(row)[fmt.Sprint("k", i)])
 			}
 		}},
 	}

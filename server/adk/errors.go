@@ -34,7 +34,7 @@ func notAllowed(err error) error {
 // noSession gives a missing session its name; other errors pass.
 func noSession(err error, id string) error {
 	if errors.Is(err, session.ErrNotFound) {
-		return notFound("session %s does not exist", id)
+		return notFound("session %s does not exist", brief(id))
 	}
 	return fmt.Errorf("session: %w", err)
 }

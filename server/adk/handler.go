@@ -18,6 +18,8 @@ type Apps interface {
 	// App returns the current definition of an app, or [session.ErrNotFound].
 	App(ctx context.Context, app string) (*agent.Definition, error)
 	Apps(ctx context.Context) ([]*agent.Definition, error)
+	// Definition returns a published definition by its hash, or [session.ErrNotFound].
+	Definition(ctx context.Context, hash string) (*agent.Definition, error)
 }
 
 // Starter says what a new session runs.
@@ -55,6 +57,7 @@ type Handler struct {
 	Apps          Apps
 	Starter       Starter
 	Canceller     Canceller
+	Find          Finder
 	Requests      Requests
 	Confirmations Confirmations
 	Answers       Answers
@@ -64,6 +67,8 @@ type Handler struct {
 	// Owner authorizes the caller of r for a user of an app, which a path or body names. A [web.RequestError] is answered as
 	// it says, any other error with 403.
 	Owner func(r *http.Request, app, user string) (agent.Owner, error)
+	// Operator says whether the caller may read the prompts of apps; nil means that nobody may.
+	Operator func(r *http.Request) bool
 	// Wake tells the outbox's dispatcher that there is something to deliver.
 	Wake func()
 	// PublicURL is where people reach this server, without a slash at its end.
@@ -85,6 +90,7 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /health", h.health)
 	mux.HandleFunc("GET /version", h.version)
 	mux.HandleFunc("GET /list-apps", h.listApps)
+	mux.HandleFunc("GET /apps/{app}/app-info", h.getAppInfo)
 	mux.HandleFunc("GET "+sessions, h.listSessions)
 	mux.HandleFunc("POST "+sessions, h.createSession)
 	mux.HandleFunc("GET "+sessions+"/{session}", h.getSession)
@@ -95,6 +101,7 @@ func (h *Handler) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("POST /run_sse", h.runSSE)
 	h.mountArtifacts(mux)
 	h.mountMemory(mux)
+	h.mountDev(mux)
 }
 
 // owner authorizes the caller for the app and user of the path.

@@ -48,6 +48,9 @@ func (h *Handler) patch(w http.ResponseWriter, r *http.Request) (sessionJSON, er
 		return sessionJSON{}, invalid("stateDelta is not an object")
 	}
 	id := r.PathValue("session")
+	if _, err := h.session(r.Context(), owner, id); err != nil {
+		return sessionJSON{}, err
+	}
 	if delta, err = h.changes(r.Context(), owner, id, delta); err != nil {
 		return sessionJSON{}, err
 	}

@@ -110,10 +110,22 @@ func (h *Handler) getSession(w http.ResponseWriter, r *http.Request) {
 	h.fail(w, r, err)
 }
 
-func (h *Handler) load(ctx context.Context, owner agent.Owner, id string) (sessionJSON, error) {
+// session reads a session's row. What cannot be an id is that of no session; a database may refuse to look for it.
+func (h *Handler) session(ctx context.Context, owner agent.Owner, id string) (session.Session, error) {
+	if agent.CheckID("session", id) != nil {
+		return session.Session{}, noSession(session.ErrNotFound, id)
+	}
 	row, err := h.Log.Session(ctx, owner, id)
 	if err != nil {
-		return sessionJSON{}, noSession(err, id)
+		return row, noSession(err, id)
+	}
+	return row, nil
+}
+
+func (h *Handler) load(ctx context.Context, owner agent.Owner, id string) (sessionJSON, error) {
+	row, err := h.session(ctx, owner, id)
+	if err != nil {
+		return sessionJSON{}, err
 	}
 	view, err := h.Log.Timeline(ctx, owner, id, 0)
 	if err != nil {
@@ -140,10 +152,8 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request) (sessionJSON, e
 	if err != nil {
 		return sessionJSON{}, err
 	}
-	if _, err := h.Apps.App(r.Context(), owner.App); errors.Is(err, session.ErrNotFound) {
-		return sessionJSON{}, notFound("app %s is not published by any worker; GET /list-apps names those that are", owner.App)
-	} else if err != nil {
-		return sessionJSON{}, fmt.Errorf("find app: %w", err)
+	if _, err := h.app(r); err != nil {
+		return sessionJSON{}, err
 	}
 	body, err := readBody(w, r)
 	if err != nil {
@@ -228,9 +238,9 @@ func (h *Handler) deleteSession(w http.ResponseWriter, r *http.Request) {
 
 // remove cancels what may run before the rows go: a run without its rows could only fail.
 func (h *Handler) remove(ctx context.Context, owner agent.Owner, id string) error {
-	row, err := h.Log.Session(ctx, owner, id)
+	row, err := h.session(ctx, owner, id)
 	if err != nil {
-		return noSession(err, id)
+		return err
 	}
 	if row.Definition != "" && !row.Closed {
 		if err := h.Canceller.Cancel(ctx, row, ""); err != nil {

@@ -76,7 +76,8 @@ func (b *bundle) serve(s *store.Store) {
 	v, err := vault.Open(b.t.Context(), vault.Config{KeysetFile: b.path + ".keys", Checks: s})
 	require.NoError(b.t, err)
 	b.handler = &adk.Handler{
-		Log: s, Partials: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: canceller{b}, Artifacts: s, Memory: s,
+		Log: s, Partials: s, Apps: s, Find: s, Requests: s, Starter: starter{s}, Canceller: canceller{b}, Artifacts: s, Memory: s,
+		Operator: func(r *http.Request) bool { return r.Header.Get("X-Operator") != "" },
 		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
 			owner := agent.Owner{App: app, User: user}
 			if user == "eve" {
