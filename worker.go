@@ -63,7 +63,7 @@ func (w *Worker) build(app App, c Config, functions *tools.Registry) error {
 	if err != nil {
 		return err
 	}
-	builtins, err := tools.NewRegistry(builtin.ExitLoop(), builtin.RequestInput())
+	builtins, err := tools.NewRegistry(builtin.All()...)
 	if err != nil {
 		return fmt.Errorf("register built-in tools: %w", err)
 	}
@@ -75,7 +75,8 @@ func (w *Worker) build(app App, c Config, functions *tools.Registry) error {
 		return fmt.Errorf("set up MCP: %w", err)
 	}
 	acts, err := activities.New(activities.Config{
-		Log: w.parts.Store, Definitions: w.parts.Store, Listings: w.parts.Store, Requests: w.parts.Store, Inputs: w.parts.Inputs, Partials: w.parts.Store,
+		Log: w.parts.Store, Definitions: w.parts.Store, Listings: w.parts.Store, Requests: w.parts.Store, Artifacts: w.parts.Store, Memory: w.parts.Store,
+		Inputs: w.parts.Inputs, Partials: w.parts.Store,
 		Models: models, Callbacks: app.Callbacks, Functions: functions, Builtins: builtins, Toolsets: w.toolsets,
 		Broker: func(owner agent.Owner, use activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return w.parts.Keys.Broker(w.parts.Logins.Broker(owner, oauth.Use(use), scrub), owner, oauth.Use(use), scrub)

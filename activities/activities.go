@@ -74,6 +74,8 @@ type Config struct {
 	Definitions Definitions
 	Listings    Listings
 	Requests    Requests
+	Artifacts   session.Artifacts
+	Memory      session.Memory
 	// Inputs may be nil; then the model is told of a server that wants something of a person, and that a call which needs an
 	// approval cannot run.
 	Inputs Inputs
@@ -117,7 +119,7 @@ const defaultMaxResult = 1 << 20
 
 // New checks the configuration.
 func New(c Config) (*Activities, error) {
-	if c.Log == nil || c.Definitions == nil || c.Listings == nil || c.Requests == nil || c.Models == nil || c.Functions == nil ||
+	if c.Log == nil || c.Definitions == nil || c.Listings == nil || c.Requests == nil || c.Artifacts == nil || c.Memory == nil || c.Models == nil || c.Functions == nil ||
 		c.Builtins == nil || c.Toolsets == nil || c.Broker == nil || c.Link == nil || c.Now == nil || c.Slog == nil {
 		return nil, errors.New("activities: a required field of Config is missing")
 	}

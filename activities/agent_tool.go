@@ -98,6 +98,7 @@ func (a *Activities) Return(ctx context.Context, in wire.ReturnInput) (wire.Retu
 	if err != nil {
 		return out, a.failed(ctx, "read session", err)
 	}
+	ctx = a.withArtifacts(ctx, t, t.id(wire.RoleEvent))
 	var scrub auth.Scrubber
 	hooks := &toolHooks{scrub: &scrub}
 	if node := t.def.Find(call.Agent); node != nil && len(node.Callbacks[agent.AfterTool]) > 0 {
@@ -143,6 +144,7 @@ func (a *Activities) Guard(ctx context.Context, in wire.GuardInput) (wire.GuardR
 	if err := a.within(ctx, t, call); err != nil {
 		return wire.GuardResult{}, err
 	}
+	ctx = a.withArtifacts(ctx, t, t.id(wire.RoleEvent))
 	var scrub auth.Scrubber
 	hooks := &toolHooks{scrub: &scrub}
 	c, err := a.agentCall(ctx, t, call, in.Heads)
@@ -158,11 +160,12 @@ func (a *Activities) Guard(ctx context.Context, in wire.GuardInput) (wire.GuardR
 		return wire.GuardResult{Event: event}, err
 	}
 	changed := hooks.changes(nil)
-	if len(changed) == 0 {
-		return wire.GuardResult{}, nil
+	artifacts, err := t.artifacts.delta(ctx)
+	if err != nil || len(changed)+len(artifacts) == 0 {
+		return wire.GuardResult{}, err
 	}
 	e := session.NewEvent{Kind: session.KindAgent, Parents: in.Heads, Event: session.Event{
-		ID: t.id(wire.RoleEvent), InvocationID: call.Invocation, Author: call.Agent, Actions: session.Actions{StateDelta: changed},
+		ID: t.id(wire.RoleEvent), InvocationID: call.Invocation, Author: call.Agent, Actions: session.Actions{StateDelta: changed, ArtifactDelta: artifacts},
 	}}
 	if _, err := a.Log.Append(ctx, t.append(e)); err != nil {
 		return wire.GuardResult{}, a.failed(ctx, "store what callbacks set", err)

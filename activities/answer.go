@@ -19,7 +19,11 @@ func (a *Activities) answer(ctx context.Context, t *attempt, in wire.ToolInput, 
 // conclude stores the response of a call, and that it acts on the answer to a request, if it does.
 func (a *Activities) conclude(ctx context.Context, t *attempt, answered string, call session.Call, parents []string, r tools.Result) (event string, err error) {
 	e := response(t.id(wire.RoleEvent), call.Invocation, call.Agent, call.ID, publicName(call.Name), parents, r.Response)
-	e.Actions = session.Actions{StateDelta: r.StateDelta, Escalate: r.Escalate, SkipSummarization: r.SkipSummarization}
+	artifacts, err := t.artifacts.delta(ctx)
+	if err != nil {
+		return "", err
+	}
+	e.Actions = session.Actions{StateDelta: r.StateDelta, ArtifactDelta: artifacts, Escalate: r.Escalate, SkipSummarization: r.SkipSummarization}
 	add := t.append(e)
 	add.Answers = map[string]string{call.ID: e.ID}
 	if answered != "" {

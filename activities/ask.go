@@ -31,6 +31,7 @@ type question struct {
 	confirm      *auth.Confirmation // for needs of auth.TypeConfirmation
 	prompt       *auth.Prompt       // for needs of auth.TypeQuestion
 	interim      *tools.Result      // for needs of auth.TypeResult
+	artifacts    map[string]int     // that were saved with it
 	id           string             // of the request; empty: a new one
 }
 

@@ -21,6 +21,8 @@ type attempt struct {
 	def           *agent.Definition
 	// scope is that of the events that the attempt appends: the call that an agent behind a tool answers.
 	scope string
+	// artifacts is what the attempt saves besides its event; nil where nothing of an application's runs.
+	artifacts *artifacts
 }
 
 func (a *Activities) begin(ctx context.Context) (*attempt, error) {

@@ -32,12 +32,18 @@ func (a *Activities) Callback(ctx context.Context, in wire.CallbackInput) (wire.
 	if err != nil || len(view) == 0 {
 		return wire.CallbackResult{}, a.failed(ctx, "read session", err)
 	}
+	ctx = a.withArtifacts(ctx, t, t.id(wire.RoleEvent))
 	e := session.Event{ID: t.id(wire.RoleEvent), InvocationID: view[len(view)-1].InvocationID, Author: in.Agent}
 	state, err := a.state(ctx, t, in.Heads, e.InvocationID)
 	if err != nil {
 		return wire.CallbackResult{}, err
 	}
 	content, changed, err := a.around(ctx, t, node, in.After, e.InvocationID, state)
+	artifacts, failed := t.artifacts.delta(ctx)
+	if failed != nil {
+		return wire.CallbackResult{}, failed
+	}
+	e.Actions.ArtifactDelta = artifacts
 	var broken *callbackError
 	var told *turnError
 	kind := session.KindAgent
@@ -51,7 +57,7 @@ func (a *Activities) Callback(ctx context.Context, in wire.CallbackInput) (wire.
 		kind, e.ErrorCode, e.ErrorMessage = session.KindNotice, "CONFIGURATION", told.message
 	case err != nil:
 		return wire.CallbackResult{}, err
-	case content == nil && len(changed) == 0:
+	case content == nil && len(changed)+len(artifacts) == 0:
 		return wire.CallbackResult{}, nil
 	default:
 		e.Content, e.Actions.StateDelta = spoken(content), changed

@@ -11,12 +11,12 @@ import (
 
 // instructions are ADK's: the root's global one, the agent's own, then who it is. Where there is a static instruction, the
 // agent's own is said in the conversation instead.
-func instructions(def *agent.Definition, node *agent.Agent, state map[string]any) (system []string, said string, err error) {
-	global, err := render(def.Root.GlobalInstruction, state)
+func instructions(def *agent.Definition, node *agent.Agent, k *keys) (system []string, said string, err error) {
+	global, err := render(def.Root.GlobalInstruction, k)
 	if err != nil {
 		return nil, "", fmt.Errorf("agent %s: global %w", def.Root.Name, err)
 	}
-	own, err := render(node.Instruction, state)
+	own, err := render(node.Instruction, k)
 	if err != nil {
 		return nil, "", fmt.Errorf("agent %s: %w", node.Name, err)
 	}
@@ -31,17 +31,12 @@ func instructions(def *agent.Definition, node *agent.Agent, state map[string]any
 	return system, said, nil
 }
 
-func render(template string, state map[string]any) (string, error) {
-	return agent.Render(template, func(key string) (string, bool) { //nolint:wrapcheck // the caller names the agent
-		value, ok := state[key]
-		if !ok || value == nil {
-			return "", ok
-		}
-		if s, isText := value.(string); isText {
-			return s, true
-		}
-		return string(encode(value)), true
-	})
+func render(template string, k *keys) (string, error) {
+	text, err := agent.Render(template, k.lookup)
+	if err == nil {
+		err = k.failed
+	}
+	return text, err //nolint:wrapcheck // the caller names the agent
 }
 
 // beforeUser puts c before the user's last words, as ADK does: behind what the model said or a tool answered last.

@@ -46,8 +46,12 @@ func (a *Activities) begun(ctx context.Context, t *attempt, in wire.ToolInput, c
 	}
 	n := needOf(t, call, auth.TypeResult)
 	n.Slot = auth.ResultSlot(t.row.Owner, call.ID)
+	artifacts, err := t.artifacts.delta(ctx)
+	if err != nil {
+		return wire.ToolResult{}, err
+	}
 	asked, err := a.ask(ctx, t, question{
-		id: call.ID, agent: call.Agent, call: call.ID, parents: parents(call), acted: in.Answered, need: n, interim: &r,
+		id: call.ID, agent: call.Agent, call: call.ID, parents: parents(call), acted: in.Answered, need: n, interim: &r, artifacts: artifacts,
 	})
 	if err != nil {
 		return wire.ToolResult{}, err
@@ -69,10 +73,11 @@ func (t *attempt) interim(q question) session.NewEvent {
 	call := session.Call{ID: q.call, Agent: q.agent, Name: q.need.Tool}
 	e := session.Interim(call, t.id(wire.RoleInterim), q.parents, q.interim.Response)
 	e.Branch, e.Actions.StateDelta = t.def.Branch(q.agent), q.interim.StateDelta
+	e.Actions.ArtifactDelta = q.artifacts
 	if q.interim.Response == nil {
 		e.Content = nil
 	}
-	if e.Content == nil && len(e.Actions.StateDelta) == 0 {
+	if e.Content == nil && len(e.Actions.StateDelta)+len(q.artifacts) == 0 {
 		e.ID = ""
 	}
 	return e

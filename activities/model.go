@@ -25,6 +25,7 @@ func (a *Activities) CallModel(ctx context.Context, in wire.ModelInput) (wire.Mo
 	if record, err := a.stored(ctx, t, wire.RoleEvent); err != nil || record != nil {
 		return a.modelResult(ctx, t, record, nil, err)
 	}
+	ctx = a.withArtifacts(ctx, t, t.id(wire.RoleEvent))
 	turn, err := a.prepare(ctx, t, in)
 	var told *turnError
 	switch {
@@ -104,6 +105,10 @@ func (a *Activities) modelFailed(ctx context.Context, t *attempt, in wire.ModelI
 	e := session.NewEvent{Kind: session.KindNotice, Parents: in.Heads, Event: session.Event{
 		ID: t.id(wire.RoleEvent), InvocationID: turn.invocation, Author: in.Agent, ErrorCode: code, ErrorMessage: message, TurnComplete: true,
 	}}
+	var err error
+	if e.Actions.ArtifactDelta, err = t.artifacts.delta(ctx); err != nil {
+		return wire.ModelResult{}, err
+	}
 	add := t.append(e)
 	add.Whole = turn.pieces.whole()
 	records, err := a.Log.Append(ctx, add)
@@ -126,6 +131,9 @@ func (a *Activities) storeAnswer(ctx context.Context, t *attempt, in wire.ModelI
 		value, formed = turn.output.settle(&e)
 	}
 	e.Actions.StateDelta = turn.hooks.changes(stateDelta(t.def.Find(in.Agent), &e, value, formed))
+	if e.Actions.ArtifactDelta, err = t.artifacts.delta(ctx); err != nil {
+		return nil, nil, err
+	}
 	add := t.calls(turn, session.KindModel, in.Heads, e)
 	add.Whole = turn.pieces.whole()
 	records, err := a.Log.Append(ctx, add)

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,8 +87,12 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	if out.hooks, err = a.hooksOf(t, node, out.invocation, state); err != nil {
 		return out, err
 	}
-	system, said, err := instructions(t.def, node, state)
-	if err != nil {
+	k := &keys{state: state, text: a.artifactText(ctx, t)}
+	system, said, err := instructions(t.def, node, k)
+	switch {
+	case err != nil && k.failed != nil && !errors.As(k.failed, new(*turnError)):
+		return out, k.failed
+	case err != nil:
 		return out, &turnError{err.Error()}
 	}
 	if said != "" {
@@ -103,6 +108,11 @@ func (a *Activities) prepare(ctx context.Context, t *attempt, in wire.ModelInput
 	if note := a.offerTransfer(t.def, node, &out); note != "" {
 		notes = append(notes, note)
 	}
+	more, err := a.recall(ctx, t, node, view, &out)
+	if err != nil {
+		return out, err
+	}
+	notes = append(notes, more...)
 	note, err := plan(node.Planner, &out)
 	if err != nil {
 		return out, err

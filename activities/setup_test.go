@@ -118,7 +118,7 @@ func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...too
 	require.NoError(t, err)
 	registry, err := tools.NewRegistry(all...)
 	require.NoError(t, err)
-	builtins, err := tools.NewRegistry(builtin.ExitLoop(), builtin.RequestInput())
+	builtins, err := tools.NewRegistry(builtin.All()...)
 	require.NoError(t, err)
 	v, err := vault.Open(t.Context(), vault.Config{KeysetFile: filepath.Join(t.TempDir(), "keyset.json"), Checks: s})
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...too
 		return w.model(ctx, r)
 	}).Factory()))
 	w.acts, err = activities.New(activities.Config{
-		Log: s, Definitions: s, Listings: s, Requests: s, Models: m, Callbacks: set, Functions: registry, Builtins: builtins, Toolsets: &w.toolsets,
+		Log: s, Definitions: s, Listings: s, Requests: s, Artifacts: s, Memory: s, Models: m, Callbacks: set, Functions: registry, Builtins: builtins, Toolsets: &w.toolsets,
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return w.credentials.Broker(owner, scrub)
 		},

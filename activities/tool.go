@@ -20,6 +20,7 @@ func (a *Activities) CallTool(ctx context.Context, in wire.ToolInput) (wire.Tool
 	if err != nil {
 		return wire.ToolResult{}, err
 	}
+	ctx = a.withArtifacts(ctx, t, in.Call)
 	for range maxMeanwhile {
 		out, repeat, err := a.tryTool(ctx, t, in)
 		if err != nil || !repeat {
@@ -56,11 +57,13 @@ func (a *Activities) tryTool(ctx context.Context, t *attempt, in wire.ToolInput)
 		call.Idempotent = false // one approval is for one run
 	}
 	if call.Started && !call.Idempotent {
+		t.artifacts.earlier = true
 		out, err = a.answer(ctx, t, in, call, outcomeUnknown())
 		return out, false, err
 	}
 	a.fault(ctx, "tool.started")
 	var scrub auth.Scrubber
+	t.artifacts.scrub = &scrub
 	hooks := toolHooks{scrub: &scrub}
 	result, err := a.runTool(ctx, t, call, confirmation, &hooks, &scrub)
 	a.fault(ctx, "tool.ran")

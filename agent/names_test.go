@@ -113,16 +113,16 @@ func TestRender(t *testing.T) {
 	state := map[string]string{"topic": "cats", "app:name": "Tarry", "user:x": "y", "temp:z": "t", "nested": "{topic}"}
 	lookup := func(key string) (string, bool) { v, ok := state[key]; return v, ok }
 	for template, want := range map[string]string{
-		"":                        "",
-		"About {topic}.":          "About cats.",
-		"{ topic } {{topic}}":     "cats cats",
-		"{app:name}{user:x}":      "Tarryy",
-		"{temp:z}{missing?}.":     "t.",
-		"{nested}":                "{topic}",
-		`{"a": 1} {} { } {a b}`:   `{"a": 1} {} { } {a b}`,
-		"{app:user:x} {other:x}":  "{app:user:x} {other:x}",
-		"{artifact.x} {1a} {a-b}": "{artifact.x} {1a} {a-b}",
-		"{open":                   "{open",
+		"":                       "",
+		"About {topic}.":         "About cats.",
+		"{ topic } {{topic}}":    "cats cats",
+		"{app:name}{user:x}":     "Tarryy",
+		"{temp:z}{missing?}.":    "t.",
+		"{nested}":               "{topic}",
+		`{"a": 1} {} { } {a b}`:  `{"a": 1} {} { } {a b}`,
+		"{app:user:x} {other:x}": "{app:user:x} {other:x}",
+		"{artifact.} {1a} {a-b}": "{artifact.} {1a} {a-b}",
+		"{open":                  "{open",
 	} {
 		got, err := agent.Render(template, lookup)
 		require.NoError(t, err, template)

@@ -15,9 +15,20 @@ const (
 	ExitLoop = "exit_loop"
 	// RequestInputTool is the tool by which a model asks the person.
 	RequestInputTool = "request_input"
+	// LoadArtifacts is the tool by which a model sees artifacts.
+	LoadArtifacts = "load_artifacts"
+	// LoadMemory is the tool by which a model looks up earlier sessions.
+	LoadMemory = "load_memory"
+	// PreloadMemory looks them up before each model call; no model calls it.
+	PreloadMemory = "preload_memory"
 	// UserAuthor is the author of what a person says; no agent may have this name.
 	UserAuthor = "user"
 )
+
+// Builtins are the tools that a definition may name as builtin.
+func Builtins() []string {
+	return []string{ExitLoop, RequestInputTool, LoadArtifacts, LoadMemory, PreloadMemory}
+}
 
 // Reserved says whether no tool may be called name.
 func Reserved(name string) bool {

@@ -11,10 +11,16 @@ type MissingKeyError struct{ Key string }
 
 // Error implements error.
 func (e *MissingKeyError) Error() string {
+	if strings.HasPrefix(e.Key, ArtifactKey) {
+		return fmt.Sprintf("instruction names {%s}, and there is no such artifact; write {%s?} where it may be missing", e.Key, e.Key)
+	}
 	return fmt.Sprintf("instruction names {%s}, which is not in the session's state; write {%s?} where it may be missing", e.Key, e.Key)
 }
 
-// Render replaces {key} in an instruction by what lookup returns, as ADK does: a name that is no state key ("{ }", JSON)
+// ArtifactKey begins the keys that are no state but an artifact's text: {artifact.report.txt}.
+const ArtifactKey = "artifact."
+
+// Render replaces {key} in an instruction by what lookup returns, as ADK does; of {artifact.NAME} the key is the whole of it. A name that is no state key ("{ }", JSON)
 // stays as it is, a missing {key} is a [*MissingKeyError], a missing {key?} becomes nothing.
 func Render(template string, lookup func(key string) (string, bool)) (string, error) {
 	var missing *MissingKeyError
@@ -51,12 +57,10 @@ func TemplateKeys(template string) []string {
 	return keys
 }
 
-// artifact finds a placeholder for an artifact in a template; empty if there is none.
-func artifact(template string) string {
-	return regexp.MustCompile(`\{+\s*artifact\.[^{}]*\}+`).FindString(template)
-}
-
 func stateKey(name string) bool {
+	if artifact, ok := strings.CutPrefix(name, ArtifactKey); ok {
+		return artifact != ""
+	}
 	if scope, rest, scoped := strings.Cut(name, ":"); scoped && (scope == "app" || scope == "user" || scope == "temp") {
 		name = rest
 	}

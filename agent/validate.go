@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // FieldError is one thing that is wrong with a definition.
@@ -75,8 +76,6 @@ func (v *validator) agent(a *Agent, place, model string, depth int) {
 	if a.GlobalInstruction != "" && depth > 0 {
 		v.add(a, "global_instruction", "only the root agent has it; move it there, or into instruction")
 	}
-	v.template(a, "global_instruction", a.GlobalInstruction)
-	v.template(a, "instruction", a.Instruction)
 	v.policy(a, depth)
 	switch a.Kind {
 	case KindLLM:
@@ -149,12 +148,6 @@ func (v *validator) tools(a *Agent) {
 			}
 			declared[name] = true
 		}
-	}
-}
-
-func (v *validator) template(a *Agent, field, text string) {
-	if artifact(text) != "" {
-		v.add(a, field, "{artifact.…} is known to ADK, not yet to Tarry; remove it")
 	}
 }
 
@@ -253,8 +246,8 @@ func (v *validator) tool(a *Agent, i int, t Tool) {
 		return
 	}
 	switch {
-	case t.Builtin != "" && t.Builtin != ExitLoop && t.Builtin != RequestInputTool:
-		v.add(a, field, "there is no built-in tool %q; there are %s, %s", t.Builtin, ExitLoop, RequestInputTool)
+	case t.Builtin != "" && !slices.Contains(Builtins(), t.Builtin):
+		v.add(a, field, "there is no built-in tool %q; there are %s", t.Builtin, strings.Join(Builtins(), ", "))
 	case t.LongRunning && t.Function == "":
 		v.add(a, field, "only a function can be long-running; name one")
 	case Reserved(t.Function):

@@ -76,16 +76,13 @@ func TestValidate(t *testing.T) {
 		"loop's static": {func(d *agent.Definition) { d.Root.StaticInstruction = "x" }, `agent "loop": static_instruction: a LoopAgent calls no model and no tools; move it to a sub-agent`},
 		"global":        {func(d *agent.Definition) { d.Root.GlobalInstruction = "x {y}" }, ""},
 		"global below":  {func(d *agent.Definition) { llm(d).GlobalInstruction = "x" }, `agent "planner": global_instruction: only the root agent has it; move it there, or into instruction`},
-		"artifacts": {func(d *agent.Definition) {
-			d.Root.GlobalInstruction, llm(d).Instruction, llm(d).StaticInstruction = "{{ artifact.x? }}", "{artifact.y}", "{artifact.z}"
-		}, "agent \"loop\": global_instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it\nagent \"planner\": instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"},
-		"loop's tools": {func(d *agent.Definition) { d.Root.Tools = []agent.Tool{{}} }, `agent "loop": tools: a LoopAgent calls no tools; move them to a sub-agent`},
-		"loop's wait":  {func(d *agent.Definition) { d.Root.Wait.Deadline = 1 }, `agent "loop": deadline: a LoopAgent calls no model and no tools; move it to a sub-agent`},
-		"deadline":     {func(d *agent.Definition) { llm(d).Wait.Deadline = -time.Second }, `agent "planner": deadline: -1s is negative; use 0 for no deadline`},
-		"remind fast":  {func(d *agent.Definition) { llm(d).Wait.Remind = time.Millisecond }, `agent "planner": remind: 1ms is less than 1s; use a longer time, or 0 for no reminders`},
-		"remind late":  {func(d *agent.Definition) { llm(d).Wait.Remind = 72 * time.Hour }, `agent "planner": remind: 72h0m0s is not shorter than the deadline of 72h0m0s, so nobody would be reminded; use a shorter time`},
-		"on deadline":  {func(d *agent.Definition) { llm(d).Wait.OnDeadline = "x" }, `agent "planner": on_deadline: "x" is neither "deny" nor "fail"`},
-		"no deadline":  {func(d *agent.Definition) { llm(d).Wait = agent.WaitPolicy{OnDeadline: agent.DeadlineFail} }, `agent "planner": on_deadline: "fail" has no effect without a deadline; set one`},
+		"loop's tools":  {func(d *agent.Definition) { d.Root.Tools = []agent.Tool{{}} }, `agent "loop": tools: a LoopAgent calls no tools; move them to a sub-agent`},
+		"loop's wait":   {func(d *agent.Definition) { d.Root.Wait.Deadline = 1 }, `agent "loop": deadline: a LoopAgent calls no model and no tools; move it to a sub-agent`},
+		"deadline":      {func(d *agent.Definition) { llm(d).Wait.Deadline = -time.Second }, `agent "planner": deadline: -1s is negative; use 0 for no deadline`},
+		"remind fast":   {func(d *agent.Definition) { llm(d).Wait.Remind = time.Millisecond }, `agent "planner": remind: 1ms is less than 1s; use a longer time, or 0 for no reminders`},
+		"remind late":   {func(d *agent.Definition) { llm(d).Wait.Remind = 72 * time.Hour }, `agent "planner": remind: 72h0m0s is not shorter than the deadline of 72h0m0s, so nobody would be reminded; use a shorter time`},
+		"on deadline":   {func(d *agent.Definition) { llm(d).Wait.OnDeadline = "x" }, `agent "planner": on_deadline: "x" is neither "deny" nor "fail"`},
+		"no deadline":   {func(d *agent.Definition) { llm(d).Wait = agent.WaitPolicy{OnDeadline: agent.DeadlineFail} }, `agent "planner": on_deadline: "fail" has no effect without a deadline; set one`},
 		"loop's other waits": {
 			func(d *agent.Definition) {
 				d.Root.Wait = agent.WaitPolicy{OnDeadline: agent.DeadlineDeny, Remind: time.Hour}
@@ -108,7 +105,7 @@ func TestValidate(t *testing.T) {
 		"config":    {func(d *agent.Definition) { llm(d).GenerateContentConfig = json.RawMessage("[]") }, `agent "planner": generate_content_config: not a JSON object`},
 		"no tool":   {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{}} }, `agent "planner": tools[0]: name exactly one tool`},
 		"two tools": {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "exit_loop", Function: "f"}} }, `agent "planner": tools[0]: name exactly one tool`},
-		"built in":  {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "x"}} }, `agent "planner": tools[0]: there is no built-in tool "x"; there are exit_loop, request_input`},
+		"built in":  {func(d *agent.Definition) { llm(d).Tools = []agent.Tool{{Builtin: "x"}} }, `agent "planner": tools[0]: there is no built-in tool "x"; there are exit_loop, request_input, load_artifacts, load_memory, preload_memory`},
 		"not a function": {func(d *agent.Definition) {
 			llm(d).Tools = []agent.Tool{{Builtin: "request_input", LongRunning: true}}
 		}, `agent "planner": tools[0]: only a function can be long-running; name one`},

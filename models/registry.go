@@ -126,6 +126,12 @@ func (r *Registry) prefixes() []string {
 	return out
 }
 
+// Provider is the prefix under which the model of a name is registered; empty if the name tells none.
+func Provider(name string) string {
+	prefix, _ := split(name)
+	return prefix
+}
+
 func split(name string) (prefix, rest string) {
 	if prefix, rest, ok := strings.Cut(name, "/"); ok {
 		return prefix, rest

@@ -84,7 +84,7 @@ func build(tb testing.TB, app tarry.App, task string, o options) (*Run, wire.Ses
 }
 
 func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Registry, o options) error {
-	builtins, err := tools.NewRegistry(builtin.ExitLoop(), builtin.RequestInput())
+	builtins, err := tools.NewRegistry(builtin.All()...)
 	if err != nil {
 		return fmt.Errorf("register built-in tools: %w", err)
 	}
@@ -93,7 +93,7 @@ func (r *Run) register(app tarry.App, def *agent.Definition, functions *tools.Re
 		return err
 	}
 	r.activities, err = activities.New(activities.Config{
-		Log: r.pauses, Definitions: r.store, Listings: r.store, Requests: logins{r.store, o.credentials}, Inputs: r.inputs, Models: registry, Callbacks: app.Callbacks,
+		Log: r.pauses, Definitions: r.store, Listings: r.store, Artifacts: r.store, Memory: r.store, Requests: logins{r.store, o.credentials}, Inputs: r.inputs, Models: registry, Callbacks: app.Callbacks,
 		Functions: functions, Builtins: builtins, Toolsets: o.toolsets,
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return o.credentials.Broker(owner, scrub)

@@ -94,9 +94,7 @@ func badFiles() map[string]struct {
 		"variable elsewhere":  one(head+"instruction: Use ${var:MODEL}.\n", "3: instruction: ${var:…} may stand in url and model only; write the value out"),
 		"secret in prompt":    one(head+"instruction: The key is ${env:TARRY_SECRET_X}.\n", "3: instruction: secret references may stand in client_secret, api_key, credentials, headers and env only; take it out"),
 		"secret in model":     one("name: a\nmodel: ${file:x}\n", "2: model: secret references may stand in client_secret, api_key, credentials, headers and env only; take it out"),
-		"artifact":            one(head+"instruction: Read {artifact.x}.\n", "3: instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
 		"static mapping":      one(head+"static_instruction: {parts: []}\n", "3: static_instruction: a mapping must be text; quote it"),
-		"global artifact":     one(head+"global_instruction: Read {artifact.x}.\n", "3: global_instruction: {artifact.…} is known to ADK, not yet to Tarry; remove it"),
 		"include_contents":    one(head+"include_contents: all\n", `3: include_contents: "all" is neither "default" nor "none"`),
 
 		"class of ADK":         one(head+"agent_class: LangGraphAgent\n", "3: agent_class: ADK knows LangGraphAgent, Tarry does not yet; known: LlmAgent, LoopAgent, ParallelAgent, SequentialAgent"),
@@ -143,7 +141,7 @@ func badFiles() map[string]struct {
 		"long, unknown":     one(head+"tools:\n  - name: LongRunningFunctionTool\n    args: {func: desk.opens}\n", `5: tools[0].args.func: no Go tool "desk.opens" is registered; known: desk.close, desk.open`),
 		"long, more":        one(head+"tools:\n  - name: LongRunningFunctionTool\n    args: {func: desk.open, x: 1}\n", "5: tools[0].args.x: unknown key; known: func"),
 		"input, args":       one(head+"tools:\n  - name: request_input\n    args: {message: x}\n", "5: tools[0].args: this tool takes no args here; remove them"),
-		"unknown tool":      one(head+"tools:\n  - name: exitloop\n", `4: tools[0].name: there is no tool "exitloop"; built in: exit_loop, request_input, McpToolset; registered Go tools: desk.close, desk.open`),
+		"unknown tool":      one(head+"tools:\n  - name: exitloop\n", `4: tools[0].name: there is no tool "exitloop"; built in: exit_loop, request_input, load_artifacts, load_memory, preload_memory, McpToolset; registered Go tools: desk.close, desk.open`),
 		"unknown function":  one(head+"tools:\n  - name: desk.clsoe\n", `4: tools[0].name: no Go tool "desk.clsoe" is registered; known: desk.close, desk.open`),
 		"tool with args":    one(head+"tools:\n  - name: desk.close\n    args: {x: 1}\n", "5: tools[0].args: this tool takes no args here; remove them"),
 		"tool twice":        one(head+"tools:\n  - name: desk.close\n  - name: desk.close\n", "5: tools[1]: desk.close is there twice; remove one"),

@@ -13,7 +13,7 @@ const toolPrefix = "google.adk.tools."
 func laterTools() []string {
 	return []string{
 		"ExampleTool", "FunctionTool", "google_search", "url_context",
-		"load_memory", "preload_memory", "load_artifacts", "get_user_choice", agent.TransferToAgent,
+		"get_user_choice", agent.TransferToAgent,
 		"enterprise_web_search", "google_maps_grounding", "VertexAiSearchTool", "DiscoveryEngineSearchTool",
 		"OpenAPIToolset", "APIHubToolset", "ApplicationIntegrationToolset", "BigQueryToolset", "ToolboxToolset",
 		"SkillToolset",
@@ -44,12 +44,9 @@ func (l *loader) tool(v value, field, dir string) agent.Tool {
 	}
 	adk, own := builtinName(name)
 	switch {
-	case own && adk == agent.ExitLoop:
+	case own && slices.Contains(agent.Builtins(), adk):
 		l.noArgs(o)
-		return agent.Tool{Builtin: agent.ExitLoop}
-	case own && adk == agent.RequestInputTool:
-		l.noArgs(o)
-		return agent.Tool{Builtin: agent.RequestInputTool}
+		return agent.Tool{Builtin: adk}
 	case own && adk == "LongRunningFunctionTool":
 		t := l.longRunning(o, n)
 		if t.Function == "" {
@@ -82,7 +79,7 @@ func (l *loader) tool(v value, field, dir string) agent.Tool {
 	case strings.Contains(name, "."):
 		n.fail("no Go tool %s is registered; %s", n.shown(), listed(l.opts.Functions))
 	default:
-		n.fail("there is no tool %s; built in: %s, %s, McpToolset; registered Go tools: %s", n.shown(), agent.ExitLoop, agent.RequestInputTool,
+		n.fail("there is no tool %s; built in: %s, McpToolset; registered Go tools: %s", n.shown(), strings.Join(agent.Builtins(), ", "),
 			strings.TrimPrefix(listed(l.opts.Functions), "known: "))
 	}
 	return agent.Tool{}

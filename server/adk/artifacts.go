@@ -174,7 +174,9 @@ func parseArtifact(rest, query string) (artifactPath, error) {
 	return out, nil
 }
 
-func noArtifact(name string) error { return notFound("artifact %s does not exist in this session", name) }
+func noArtifact(name string) error {
+	return notFound("artifact %s does not exist in this session", name)
+}
 
 func (h *Handler) getArtifact(w http.ResponseWriter, r *http.Request) {
 	h.artifacts(func(r *http.Request) (any, error) {
