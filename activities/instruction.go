@@ -36,7 +36,7 @@ func render(template string, k *keys) (string, error) {
 	if err == nil {
 		err = k.failed
 	}
-	return text, err //nolint:wrapcheck // the caller names the agent
+	return text, err
 }
 
 // beforeUser puts c before the user's last words, as ADK does: behind what the model said or a tool answered last.

@@ -124,9 +124,11 @@ func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...too
 	require.NoError(t, err)
 	w.inputs = &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)}
 	m := models.NewRegistry()
-	require.NoError(t, m.Register("test", tarrytest.ModelFunc(func(ctx context.Context, r *models.Request) (*models.Response, error) {
-		return w.model(ctx, r)
-	}).Factory()))
+	for _, provider := range []string{"test", "openai"} {
+		require.NoError(t, m.Register(provider, tarrytest.ModelFunc(func(ctx context.Context, r *models.Request) (*models.Response, error) {
+			return w.model(ctx, r)
+		}).Factory()))
+	}
 	w.acts, err = activities.New(activities.Config{
 		Log: s, Definitions: s, Listings: s, Requests: s, Artifacts: s, Memory: s, Models: m, Callbacks: set, Functions: registry, Builtins: builtins, Toolsets: &w.toolsets,
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {

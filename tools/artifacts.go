@@ -7,7 +7,7 @@ import (
 	"google.golang.org/genai"
 )
 
-// ErrNoArtifact: there is no artifact of that name, or not in that version.
+// ErrNoArtifact says that there is no artifact of that name, or not in that version.
 var ErrNoArtifact = errors.New("tools: there is no such artifact")
 
 // errNoCall is for a context that is not the one that a tool or a callback got.
