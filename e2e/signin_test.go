@@ -109,7 +109,9 @@ func (p *people) tokenRequests() int { return p.provider.Counts().Token["authori
 // I7 with people who sign in, and nothing of it in any place that is kept.
 func TestPeopleAndTheirLinks(t *testing.T) {
 	t.Parallel()
-	p := newPeople(t, single(call("whoami")+text("{{response.whoami.user}}")), "")
+	o := single(call("whoami") + text("{{response.whoami.user}}"))
+	o.env = append(o.env, "TARRY_API_PREFIX=/api")
+	p := newPeople(t, o, "")
 	alice, bob := p.program(demo.Subject("alice")), p.program(demo.Subject("bob"))
 	var who struct{ User, Name, Mode string }
 	require.Equal(t, http.StatusOK, alice.call("GET", "/me", nil, &who))
@@ -186,7 +188,7 @@ func (p *people) isolated(t *testing.T, r runHandle) {
 	alice, nobody := p.program(demo.Subject("alice")), apiClient{t: t, base: p.URL()}
 	anybodys := map[string]bool{"/health": true, "/version": true, "/list-apps": true, "/me": true}
 	owner := p.id("bob")
-	fill := strings.NewReplacer("{app}", r.app, "{user}", owner, "{session}", r.id, "{call}", "c", "{request}", "q")
+	fill := strings.NewReplacer("{app}", r.app, "{user}", owner, "{session}", r.id, "{call}", "c", "{event}", "v", "{request}", "q")
 	body := map[string]any{
 		"appName": r.app, "app_name": r.app, "userId": owner, "user_id": owner, "sessionId": r.id, "session_id": r.id, "task": "Go.", "confirmed": true,
 		"nonce": "n", "newMessage": map[string]any{"role": "user", "parts": []any{map[string]any{"text": "Go."}}}, "action": "accept", "response": map[string]any{},
@@ -203,9 +205,19 @@ func (p *people) isolated(t *testing.T, r runHandle) {
 			path += "?user=" + owner + "&all=true"
 		}
 		require.Equal(t, http.StatusUnauthorized, nobody.call(method, path, in, nil), "nobody: %s", route)
+		require.Equal(t, http.StatusUnauthorized, nobody.call(method, "/api"+path, in, nil), "nobody: /api %s", route)
+		require.Equal(t, alice.call(method, path, in, nil), alice.call(method, "/api"+path, in, nil), "alice: /api %s", route)
 		got := alice.call(method, path, in, nil)
 		if anybodys[strings.Fields(route)[1]] {
 			require.Equal(t, http.StatusOK, got, route)
+			continue
+		}
+		switch {
+		case strings.Contains(route, "/debug/trace/"):
+			require.Equal(t, http.StatusNotFound, got, "alice may read what bob did: %s", route)
+			continue
+		case ofApps(route): // what an app is, and not what somebody did with it
+			require.Contains(t, []int{http.StatusOK, http.StatusNotFound, http.StatusNotImplemented}, got, route)
 			continue
 		}
 		require.Equal(t, http.StatusForbidden, got, "alice may reach what is bob's: %s", route)
@@ -214,6 +226,17 @@ func (p *people) isolated(t *testing.T, r runHandle) {
 	own := runHandle{alice, r.app, signin.Me, r.id}
 	require.Equal(t, http.StatusNotFound, alice.call("GET", own.path("/status"), nil, nil))
 	require.Equal(t, http.StatusNotFound, alice.call("GET", own.path("/events"), nil, nil))
+}
+
+// ofApps says whether a route of ADK's names nobody.
+func ofApps(route string) bool {
+	_, path, _ := strings.Cut(route, " ")
+	for _, prefix := range []string{"/apps/", "/dev/", "/builder/", "/config/", "/agent-identity/", "/run_live"} {
+		if strings.HasPrefix(path, prefix) && !strings.Contains(path, "{user}") {
+			return true
+		}
+	}
+	return false
 }
 
 // keptSecret looks for what sign-in must not leave behind.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -30,6 +31,8 @@ type Config struct {
 	// ReturnTo are the exact addresses that the connect page may send browsers back to; usually none. That of WebUI is among
 	// them by itself.
 	ReturnTo []string
+	// APIPrefix is "/api" for clients of adk-go, which write it before the paths of the API: both work then. Empty: none.
+	APIPrefix string
 	// WebUI is a build of the ADK web UI, served at /dev-ui/; nil leaves it out.
 	WebUI   *webui.Build
 	Version string
@@ -47,6 +50,7 @@ type Config struct {
 }
 
 const (
+	apiPrefix   = "/api"
 	defaultPoll = 500 * time.Millisecond
 	tellEvery   = 10 * time.Second
 	purgeEvery  = time.Hour
@@ -57,6 +61,9 @@ const (
 func (c *Config) check() error {
 	if c.Parts == nil || c.Engine == nil || c.PublicURL == nil || c.SignIn == nil || c.Log == nil {
 		return errors.New("server: a required field of Config is missing")
+	}
+	if c.APIPrefix != "" && c.APIPrefix != apiPrefix {
+		return fmt.Errorf("server: the prefix of the API is %q; it can be %s, which clients of adk-go write, or empty", c.APIPrefix, apiPrefix)
 	}
 	c.ReturnTo = append(slices.Clone(c.ReturnTo), c.Origins.WebUIs()...)
 	if c.Poll == 0 {

@@ -67,8 +67,16 @@ func New(c Config) (*Server, error) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", s.ready)
-	s.handler = web.Chain(mux, web.RequestIDs(), web.Streams(isRunSSE), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.BodyTimeout(patience), web.WriteTimeout(patience), web.Cap(maxFile), web.CORS(c.Origins))
+	s.handler = web.Chain(mux, web.Prefix(c.APIPrefix, ofAPI(mux)), web.RequestIDs(), web.Streams(isRunSSE), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.BodyTimeout(patience), web.WriteTimeout(patience), web.Cap(maxFile), web.CORS(c.Origins))
 	return s, nil
+}
+
+// ofAPI says whether a request is for the API, and not for a page of our own.
+func ofAPI(mux *http.ServeMux) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		_, pattern := mux.Handler(r)
+		return pattern == "/"
+	}
 }
 
 func (s *Server) adk() *adk.Handler {

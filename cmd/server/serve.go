@@ -78,7 +78,8 @@ func serve(ctx context.Context, e process.Environment) (err error) {
 	}
 	s, err := server.New(server.Config{
 		Webhooks: hooks, WebUI: ui, Parts: parts, Engine: steer, PublicURL: c.PublicURL, SignIn: mode, Proxies: proxies, Origins: origins, Version: version, Log: e.Log, Metrics: counted.HTTP(), Rates: rates, Retention: retention,
-		ReturnTo: split(e.Get("TARRY_RETURN_URLS", "")),
+		APIPrefix: e.Get(prefixVariable, ""),
+		ReturnTo:  split(e.Get("TARRY_RETURN_URLS", "")),
 	})
 	if err != nil {
 		return fmt.Errorf("set up server: %w", err)

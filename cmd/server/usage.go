@@ -15,6 +15,7 @@ func usage() string {
 	vars["TARRY_HTTP_ADDR"] = "address to listen on (default 127.0.0.1:8080)"
 	vars["TARRY_RETURN_URLS"] = "further addresses, exactly as they are and separated by commas, to which clients may have browsers sent back after a login"
 	maps.Copy(vars, limitVariables())
+	vars[prefixVariable] = "/api to serve the API below that path as well, where clients of adk-go look for it (default: at the root alone)"
 	vars[webUIVariable] = "folder of a build of the ADK web UI, dist/browser of npm's @google/adk-devtools, to serve at /dev-ui/"
 	vars["TARRY_WEBHOOKS"] = "file of the endpoints that get signed webhooks"
 	vars["TARRY_CONTINUE_AFTER"] = "history events after which runs continue as new (default 0: when Temporal suggests it)"

@@ -7,7 +7,10 @@ import (
 	"tarry/server/webui"
 )
 
-const webUIVariable = "TARRY_WEB_UI"
+const (
+	webUIVariable  = "TARRY_WEB_UI"
+	prefixVariable = "TARRY_API_PREFIX"
+)
 
 // webUI reads the build of the ADK web UI that an operator wants served; nil without one.
 func webUI(e process.Environment) (*webui.Build, error) {
