@@ -19,6 +19,7 @@ CONFIRMATION = "adk_request_confirmation"
 INPUT = "adk_request_input"
 
 SILENCE = 60  # seconds without a byte after which a connection counts as broken; servers send a comment every 15
+LATER = (429, 502, 503, 504)  # statuses after which the same request is sent once more
 WAITING = 3  # exit status: something still waits for an answer
 
 
@@ -69,16 +70,19 @@ class Client:
             try:
                 with self.open("POST", "/run_sse", body, headers) as response:
                     for frame, event in frames(response):
-                        if frame:
-                            headers["Last-Event-ID"] = frame
+                        if "error" in event and (event.get("error_details") or {}).get("status") in LATER:
+                            break
                         if "error" in event:
                             raise Refused(event["error"])
+                        if frame:
+                            headers["Last-Event-ID"] = frame
                         pause = 0.5
                         yield event
-                    return
+                    else:
+                        return
             except urllib.error.HTTPError as e:
-                if e.code not in (429, 502, 503, 504):
-                    raise Refused(explain(e)) from e
+                if e.code not in LATER:
+                    raise Refused(f"{e.code} {e.read().decode(errors='replace')}") from e
             except (OSError, http.client.HTTPException):
                 pass
             say("(the server is out of reach; trying again)")
@@ -108,13 +112,6 @@ def frames(response):
         elif line == "" and data:
             yield current, json.loads("\n".join(data))
             data = []
-
-
-def explain(error):
-    """The text of a refusal, which is a frame as others are."""
-    for _, frame in frames(error):
-        return frame.get("error", "")
-    return f"{error.code} {error.reason}"
 
 
 class Session:

@@ -252,7 +252,7 @@ func TestAsksAgain(t *testing.T) {
 				t,
 				answer{events: []string{event("e1", []string{"r1"}, login("r1", "c-1"))}},
 				answer{}, // not logged in yet
-				answer{status: http.StatusBadRequest, events: []string{`{"error":"does not fit"}`}},
+				answer{events: []string{`{"error":"does not fit","error_details":{"error_type":"BadRequest","status":400}}`}},
 				answer{events: []string{responds("e2", "c-1", `{"error":"denied"}`), event("e3", []string{"r2"}, approval("r2", "c-2"))}},
 				answer{events: []string{responds("e4", "c-2", `{"error":"rejected"}`), says("e5", "Then not.")}},
 			)
@@ -278,6 +278,7 @@ func TestBrokenStreams(t *testing.T) {
 				t,
 				answer{cut: true},
 				answer{status: http.StatusServiceUnavailable},
+				answer{events: []string{`{"error":"too many","error_details":{"status":429}}`}},
 				answer{events: []string{says("e1", "One.")}, cut: true},
 				answer{events: []string{says("e1", "One."), says("e2", "Two.")}},
 			)
@@ -285,11 +286,11 @@ func TestBrokenStreams(t *testing.T) {
 			p.waitFor("Two.")
 			require.Zero(t, p.End(), p.Shown())
 			require.Equal(t, 1, strings.Count(p.Shown(), "One."))
-			got := f.requests(4)
+			got := f.requests(5)
 			for i, r := range got {
 				require.Equal(t, got[0].body, r.body)
 				require.Equal(t, got[0].key, r.key)
-				require.Equal(t, []string{"", "", "", "1"}[i], r.last, "a frame that did not come whole does not count")
+				require.Equal(t, []string{"", "", "", "", "2"}[i], r.last, "a frame that did not come whole does not count")
 			}
 			require.NotEmpty(t, got[0].key)
 		})

@@ -126,18 +126,15 @@ func (c *client) stream(ctx context.Context, body any, header http.Header, take 
 		return true, nil // it may come back
 	}
 	defer response.Body.Close()
-	switch response.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true, nil
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<16)) // what came of it
+		return later(response.StatusCode), &refused{response.Status + " " + string(text)}
 	}
 	lines := bufio.NewReader(response.Body)
 	var id, data string
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			if errors.Is(err, io.EOF) && response.StatusCode != http.StatusOK {
-				return false, &refused{response.Status}
-			}
 			return !errors.Is(err, io.EOF), nil
 		}
 		quiet.Reset(silence)
@@ -154,7 +151,7 @@ func (c *client) stream(ctx context.Context, body any, header http.Header, take 
 				return false, fmt.Errorf("read event: %w", err)
 			}
 			if e.Error != "" {
-				return false, &refused{e.Error}
+				return later(e.ErrorDetails.Status), &refused{e.Error}
 			}
 			if id != "" {
 				header.Set("Last-Event-ID", id)
@@ -163,4 +160,13 @@ func (c *client) stream(ctx context.Context, body any, header http.Header, take 
 			data = ""
 		}
 	}
+}
+
+// later says whether the same request should be sent once more after an answer of that status.
+func later(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }

@@ -13,6 +13,7 @@ type event struct {
 	ErrorCode          string
 	ErrorMessage       string
 	Error              string
+	ErrorDetails       struct{ Status int } `json:"error_details"`
 }
 
 type content struct {
