@@ -18,16 +18,28 @@ import (
 // sse posts to /run_sse as ADK's web UI does and returns the events of the answer. stop ends the request after the first.
 func (c apiClient) sse(body any, stop bool) (status int, out []event) {
 	c.t.Helper()
-	text, err := json.Marshal(body)
-	require.NoError(c.t, err)
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
+	resp := c.openSSE(ctx, body)
+	defer resp.Body.Close()
+	return resp.StatusCode, c.readSSE(resp, stop)
+}
+
+// openSSE returns when the server has taken the request, or refused it.
+func (c apiClient) openSSE(ctx context.Context, body any) *http.Response {
+	c.t.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(c.t, err)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/run_sse", bytes.NewReader(text))
 	require.NoError(c.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(c.t, err)
-	defer resp.Body.Close()
+	return resp
+}
+
+func (c apiClient) readSSE(resp *http.Response, stop bool) (out []event) {
+	c.t.Helper()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -39,10 +51,10 @@ func (c apiClient) sse(body any, stop bool) (status int, out []event) {
 		require.NoError(c.t, json.Unmarshal([]byte(data), &e))
 		out = append(out, e)
 		if stop {
-			return resp.StatusCode, out
+			return out
 		}
 	}
-	return resp.StatusCode, out
+	return out
 }
 
 func message(sessionID string, parts ...any) map[string]any {
