@@ -25,17 +25,17 @@ type adkSession struct {
 	w *world
 }
 
-func (w *world) adkSession(app, user string) adkSession {
+func (w *world) adkSession(user string) adkSession {
 	w.t.Helper()
 	var made struct{ ID string }
-	require.Equal(w.t, http.StatusOK, w.api.call("POST", "/apps/"+app+"/users/"+user+"/sessions", nil, &made))
-	return adkSession{runHandle{w.api, app, user, made.ID}, w}
+	require.Equal(w.t, http.StatusOK, w.api.call("POST", "/apps/assistant/users/"+user+"/sessions", nil, &made))
+	return adkSession{runHandle{w.api, "assistant", user, made.ID}, w}
 }
 
 // body is a request for a run, with what more says beside it.
 func (s adkSession) body(more map[string]any, parts ...any) map[string]any {
 	out := message(s.id, parts...)
-	out["appName"], out["userId"] = s.app, s.user
+	out["userId"] = s.user
 	maps.Copy(out, more)
 	return out
 }
@@ -232,7 +232,7 @@ func TestADKReplyVariants(t *testing.T) {
 	logins := 0
 	for name, variant := range replyVariants() {
 		user := strings.NewReplacer(" ", "-", ",", "").Replace(name)
-		s := w.adkSession("assistant", user)
+		s := w.adkSession(user)
 		events := s.say("Which tickets?")
 		ids(t, events)
 		asked := s.requested(events)
@@ -277,7 +277,7 @@ func TestADKReplyVariants(t *testing.T) {
 func TestADKClientNeverReplies(t *testing.T) {
 	t.Parallel()
 	w := variantWorld(t, call("list_tickets")+text("Four tickets."))
-	s := w.adkSession("assistant", "user")
+	s := w.adkSession("user")
 	f := s.requested(s.say("Which tickets?"))[0]
 	w.loginBack(f.link(), popupBack)
 	require.Equal(t, "Four tickets.", w.finished(s.runHandle).Answer)
@@ -296,7 +296,7 @@ func TestADKClientNeverReplies(t *testing.T) {
 func TestADKClientsAllAtOnce(t *testing.T) {
 	t.Parallel()
 	w := variantWorld(t, call("list_tickets")+text("Four tickets."))
-	s := w.adkSession("assistant", "user")
+	s := w.adkSession("user")
 	events := s.say("Which tickets?")
 	f := s.requested(events)[0]
 
@@ -360,7 +360,7 @@ func TestADKClientsAllAtOnce(t *testing.T) {
 func TestADKReplyWithWords(t *testing.T) {
 	t.Parallel()
 	w := variantWorld(t, call("list_tickets")+text("{{user_text}} Four tickets."))
-	s := w.adkSession("assistant", "user")
+	s := w.adkSession("user")
 	events := s.say("Which tickets?")
 	f := s.requested(events)[0]
 	address := w.loginBack(f.link(), popupBack)

@@ -21,7 +21,7 @@ import (
 func agentCLIs(t *testing.T) map[string][]string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "agent_cli")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../examples/agent_cli") //nolint:gosec // our own program
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../examples/agent_cli")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	all := map[string][]string{"go": {binary}}
@@ -132,6 +132,38 @@ func TestAgentCLILogsIn(t *testing.T) {
 	require.Equal(t, len(agentCLIs(t)), w.provider.Counts().Token["authorization_code"])
 }
 
+// The stream breaks while a tool runs, and is taken up again when the server is back: nothing is posted or shown twice.
+func TestAgentCLIReconnects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, single("- when: {contains: Slowly}\n  calls: [{name: slow, args: {}}]\n- when: {last_tool: slow}\n  text: slow is done\n"+call("list_tickets")+text("Four tickets.")))
+	for name, line := range agentCLIs(t) {
+		args := []string{"--app", "assistant", "--user", name}
+		first := w.agentCLI(line, slices.Concat(args, []string{"Go."})...)
+		w.login(first.link())
+		first.enter("")
+		require.Zero(t, first.End(), first.Shown())
+
+		gate := w.mcp.HoldSlow()
+		c := w.agentCLI(line, slices.Concat(args, []string{"--session", first.session(), "Slowly."})...)
+		<-gate.Arrived()
+		c.waitFor("assistant calls slow")
+		require.NoError(t, w.Kill(stack.Server))
+		c.waitFor("(the server is out of reach; trying again)")
+		require.NoError(t, w.Start(t.Context(), stack.Server))
+		gate.Open()
+		c.waitFor("assistant: slow is done")
+		require.Zero(t, c.End(), c.Shown())
+		require.Equal(t, 1, strings.Count(c.Shown(), "assistant calls slow"))
+		var said []string
+		for _, e := range (runHandle{w.api, "assistant", name, first.session()}).events() {
+			if e.Author == "user" {
+				said = append(said, e.Content.Parts[0].Text)
+			}
+		}
+		require.Equal(t, []string{"Go.", "Slowly."}, said, "nothing is posted twice")
+	}
+}
+
 // A denial, and everything else that agents wait for: an approval and a refusal, a question, a long-running call's result.
 func TestAgentCLIAnswers(t *testing.T) {
 	t.Parallel()
@@ -150,7 +182,7 @@ func TestAgentCLIAnswers(t *testing.T) {
 		for app, steps := range map[string][][2]string{
 			"sequential_confirmation": {{`Run pay {"amount":`, "y"}, {"paid 3", ""}},
 			"llm_confirmation":        {{`Run pay {"amount":`, "no"}, {"rejected", ""}},
-			"llm_input":               {{"How many? (", "12"}, {"asker got", ""}},
+			"llm_input":               {{"How many? >", "12"}, {"asker got", ""}},
 			"llm_long_running":        {{"Result of job", `{"status":"done"}`}, {"asker got", ""}},
 		} {
 			c := run(app)
