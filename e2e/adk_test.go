@@ -33,7 +33,7 @@ func (c apiClient) openSSE(ctx context.Context, body any) *http.Response {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/run_sse", bytes.NewReader(text))
 	require.NoError(c.t, err)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.http().Do(req)
 	require.NoError(c.t, err)
 	return resp
 }

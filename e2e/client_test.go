@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tarry/server/openapi/openapitest"
 )
 
 // apiClient speaks the HTTP API.
@@ -24,6 +26,12 @@ func (c apiClient) call(method, path string, in, out any) int {
 	c.t.Helper()
 	status, _ := c.send(method, path, in, out)
 	return status
+}
+
+// http is a client that holds answers against the OpenAPI document.
+func (c apiClient) http() *http.Client {
+	c.t.Helper()
+	return &http.Client{Transport: openapitest.Transport(c.t, http.DefaultTransport)}
 }
 
 // send is call, with the answer's header.
@@ -42,7 +50,7 @@ func (c apiClient) send(method, path string, in, out any) (int, http.Header) {
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.http().Do(req)
 	if err != nil {
 		return 0, nil
 	}

@@ -34,7 +34,7 @@ func (c apiClient) raw(method, path string, in any) (int, string) {
 	require.NoError(c.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.http().Do(req)
 	require.NoError(c.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

@@ -13,6 +13,7 @@ import (
 	"tarry/server/accounts"
 	"tarry/server/adk"
 	"tarry/server/connect"
+	"tarry/server/openapi"
 	"tarry/server/runs"
 	"tarry/server/signin"
 	"tarry/server/web"
@@ -67,6 +68,11 @@ func New(c Config) (*Server, error) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", s.ready)
+	description, err := openapi.New()
+	if err != nil {
+		return nil, fmt.Errorf("describe the API: %w", err)
+	}
+	description.Mount(mux)
 	s.handler = web.Chain(mux, web.Prefix(c.APIPrefix, ofAPI(mux)), web.RequestIDs(), web.Streams(isRunSSE), web.AccessLog(c.Log), web.Recover(c.Log), web.SecurityHeaders(), web.BodyTimeout(patience), web.WriteTimeout(patience), web.Cap(maxFile), web.CORS(c.Origins))
 	return s, nil
 }

@@ -29,8 +29,9 @@ type connections struct {
 
 func (c *connections) Accounts(ctx context.Context, q accounts.Query, access auth.Access) (out accounts.Page, err error) {
 	page, err := c.Store.Accounts(ctx, oauth.AccountQuery{App: q.App, User: q.User, After: q.After, Limit: q.Limit}, access)
+	out.Accounts = []accounts.Account{}
 	for _, g := range page.Grants {
-		out.Accounts = append(out.Accounts, accounts.Account{ID: g.ID, App: g.Slot.Owner.App, User: g.Slot.Owner.User, Provider: g.Slot.Issuer, Account: g.Account.Label, Connected: g.Updated})
+		out.Accounts = append(out.Accounts, accounts.Account{Scopes: []string{}, ID: g.ID, App: g.Slot.Owner.App, User: g.Slot.Owner.User, Provider: g.Slot.Issuer, Account: g.Account.Label, Connected: g.Updated})
 	}
 	out.Next = page.Next
 	return out, err

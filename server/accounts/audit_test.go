@@ -15,6 +15,7 @@ import (
 	"tarry/auth"
 	"tarry/auth/oauth"
 	"tarry/server/accounts"
+	"tarry/server/openapi/openapitest"
 	"tarry/server/signin"
 	"tarry/store"
 	"tarry/store/storetest"
@@ -50,9 +51,9 @@ func newWorld(t *testing.T) *world {
 	s := storetest.Open(t)
 	w := &world{t: t, store: s, connections: &connections{Store: s}}
 	who, mux := callers(), http.NewServeMux()
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(openapitest.Check(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(rw, r.WithContext(signin.NewContext(r.Context(), who[r.Header.Get("Test-Caller")])))
-	}))
+	})))
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	public, err := url.Parse(w.url)

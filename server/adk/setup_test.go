@@ -22,6 +22,7 @@ import (
 	"tarry/auth/keys"
 	"tarry/auth/vault"
 	"tarry/server/adk"
+	"tarry/server/openapi/openapitest"
 	"tarry/server/stream"
 	"tarry/server/stream/streamtest"
 	"tarry/session"
@@ -93,7 +94,7 @@ func (b *bundle) serve(s *store.Store) {
 	}
 	mux := http.NewServeMux()
 	b.handler.Mount(mux)
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(openapitest.Check(b.t, mux))
 	b.t.Cleanup(server.Close)
 	b.url = server.URL
 }

@@ -21,6 +21,7 @@ import (
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/server/connect"
+	"tarry/server/openapi/openapitest"
 	"tarry/server/signin"
 	"tarry/server/web"
 )
@@ -153,7 +154,7 @@ func serve(t *testing.T, secure bool, change func(*connect.Config)) *harness {
 		},
 	}
 	mux := http.NewServeMux()
-	srv := httptest.NewUnstartedServer(web.Chain(mux, web.RequestIDs(), web.AccessLog(log), web.Recover(log)))
+	srv := httptest.NewUnstartedServer(openapitest.Check(t, web.Chain(mux, web.RequestIDs(), web.AccessLog(log), web.Recover(log))))
 	address := "http://" + srv.Listener.Addr().String()
 	if secure {
 		address = "https://" + srv.Listener.Addr().String()

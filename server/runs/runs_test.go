@@ -21,6 +21,7 @@ import (
 	"tarry/auth"
 	"tarry/auth/inputs"
 	"tarry/auth/vault"
+	"tarry/server/openapi/openapitest"
 	"tarry/server/runs"
 	"tarry/server/stream/streamtest"
 	"tarry/session"
@@ -97,7 +98,7 @@ func setup(t *testing.T) *bundle {
 	}
 	mux := http.NewServeMux()
 	h.Mount(mux)
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(openapitest.Check(t, mux))
 	t.Cleanup(server.Close)
 	b.url = server.URL
 	return b

@@ -21,6 +21,7 @@ import (
 	"tarry/auth/vault"
 	"tarry/internal/demo"
 	"tarry/internal/safehttp"
+	"tarry/server/openapi/openapitest"
 	"tarry/server/signin"
 	"tarry/server/web"
 	"tarry/store"
@@ -123,7 +124,9 @@ func (w *world) serve(change func(*signin.Config)) string {
 	}
 	gate, err := signin.New(c)
 	require.NoError(w.t, err)
-	gate.Mount(mux)
+	pages := http.NewServeMux()
+	gate.Mount(pages)
+	mux.Handle("/", openapitest.Check(w.t, pages))
 	answer := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.reached.Add(1)
 		p := signin.FromContext(r.Context())

@@ -14,7 +14,10 @@ import (
 )
 
 // Path is where the UI looks for itself: it sends people who log in back to this path of its own origin.
-const Path = "/dev-ui/"
+const (
+	Path   = folder + "/"
+	folder = "/dev-ui"
+)
 
 const runtimeConfig = "assets/config/runtime-config.json"
 
@@ -39,7 +42,7 @@ func (h *Handler) Address() string { return h.origin.String() + Path }
 // behind known, which refuses them.
 func (h *Handler) Mount(mux *http.ServeMux, signIn, known web.Middleware) {
 	mux.HandleFunc("GET /{$}", h.toPage)
-	mux.HandleFunc("GET "+strings.TrimSuffix(Path, "/"), h.toPage)
+	mux.HandleFunc("GET "+folder, h.toPage)
 	mux.Handle("GET "+Path+"{$}", signIn(http.HandlerFunc(h.page)))
 	mux.Handle("GET "+Path+"{path...}", known(http.HandlerFunc(h.file)))
 }

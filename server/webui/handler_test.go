@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/agent"
+	"tarry/server/openapi/openapitest"
 	"tarry/server/signin"
 	"tarry/server/web"
 	"tarry/server/webui"
@@ -34,6 +35,7 @@ func site(t *testing.T, dir string) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				p := signin.NewPrincipal("p", "p", func(agent.Owner) bool { return true })
 				if p.User = r.Header.Get("User"); p.User == "" {
+					w.Header().Set(map[int]string{http.StatusSeeOther: "Location", http.StatusUnauthorized: "WWW-Authenticate"}[status], "elsewhere")
 					w.WriteHeader(status)
 					return
 				}
@@ -43,7 +45,7 @@ func site(t *testing.T, dir string) http.Handler {
 	}
 	mux := http.NewServeMux()
 	h.Mount(mux, known(http.StatusSeeOther), known(http.StatusUnauthorized))
-	return web.Chain(mux, web.SecurityHeaders())
+	return openapitest.Check(t, web.Chain(mux, web.SecurityHeaders()))
 }
 
 func get(t *testing.T, site http.Handler, target, user string, headers ...string) *httptest.ResponseRecorder {
