@@ -47,7 +47,7 @@ func TestRoutesOfSource(t *testing.T) {
 	}
 	limit, err := s.Constant("b", "limit")
 	require.NoError(t, err)
-	require.EqualValues(t, 4096, limit)
+	require.EqualValues(t, 1365, limit)
 	path, err := s.Constant("a", "Path")
 	require.NoError(t, err)
 	require.Equal(t, "/a/z", path)

@@ -97,9 +97,12 @@ func New() (*Checker, error) {
 
 // Pattern is a path of the document as [http.ServeMux] has it. Where that is another, it stands in x-route: for what comes after a
 // slash OpenAPI has no word.
-func Pattern(doc map[string]any, path string) string {
-	if route, ok := object(object(doc["paths"])[path])["x-route"].(string); ok {
-		return route
+func Pattern(doc map[string]any, path, method string) string {
+	item := object(object(doc["paths"])[path])
+	for _, of := range []map[string]any{object(item[method]), item} {
+		if route, ok := of["x-route"].(string); ok {
+			return route
+		}
 	}
 	return path
 }
