@@ -144,6 +144,9 @@ func (c *Checker) Problems(x Exchange) []string {
 		return nil
 	}
 	op, ok := c.find(x.Method, x.URL.EscapedPath())
+	if !ok { // under the document's other server
+		op, ok = c.find(x.Method, strings.TrimPrefix(x.URL.EscapedPath(), "/api"))
+	}
 	if !ok {
 		return nil
 	}
