@@ -139,7 +139,8 @@ type Message struct {
 type Log interface {
 	// Create stores a new session, or returns [ErrExists]. Of the initial state, user: keys go where the user's other
 	// sessions see them; app: and temp: keys are dropped, since clients may not write them.
-	Create(ctx context.Context, s Session) error
+	// The events are its first, and each follows what it names as parents; they must be new.
+	Create(ctx context.Context, s Session, events ...NewEvent) error
 	Session(ctx context.Context, owner agent.Owner, id string) (Session, error)
 	// Sessions lists the owner's sessions, newest first.
 	Sessions(ctx context.Context, owner agent.Owner, limit int) ([]Session, error)

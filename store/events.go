@@ -67,12 +67,13 @@ func (s *Store) Append(ctx context.Context, a session.Append) (out []*session.Re
 }
 
 // append adds to a session whose stand is not known.
-func (c *conn) append(row session.Session, a session.Append) ([]*session.Record, error) {
+func (c *conn) append(row session.Session, a session.Append) error {
 	_, at, err := c.lockedStand(byWorkflow, row.WorkflowID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c.appendAt(row, at, a)
+	_, err = c.appendAt(row, at, a)
+	return err
 }
 
 // appendAt is the one place where events enter the log, moving the session's tips and everything that hangs on an event.

@@ -207,7 +207,7 @@ func (c *conn) openRequest(row session.Session, a session.Append, r auth.Request
 		return auth.Asked{}, err
 	}
 	r.Status, r.Created = auth.StatusPending, at(c.now)
-	if _, err := c.append(row, a); err != nil {
+	if err := c.append(row, a); err != nil {
 		return auth.Asked{}, err
 	}
 	if _, err := c.exec(`INSERT INTO requests (id, app, usr, session, workflow_id, invocation, agent, call, slot, need, event, status, correlator, link, deadline, created, ended)

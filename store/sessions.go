@@ -34,7 +34,7 @@ func scanSession(scan func(...any) error) (session.Session, error) {
 }
 
 // Create implements [session.Log].
-func (s *Store) Create(ctx context.Context, n session.Session) error {
+func (s *Store) Create(ctx context.Context, n session.Session, events ...session.NewEvent) error {
 	if err := n.Owner.Validate(); err != nil {
 		return fmt.Errorf("create session: %w", err)
 	}
@@ -55,7 +55,10 @@ func (s *Store) Create(ctx context.Context, n session.Session) error {
 		if err != nil {
 			return err
 		}
-		return c.applyScoped(n.Owner, shared)
+		if err := c.applyScoped(n.Owner, shared); err != nil || len(events) == 0 {
+			return err
+		}
+		return c.append(n, session.Append{Events: events})
 	})
 }
 

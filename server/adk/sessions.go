@@ -159,12 +159,12 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request) (sessionJSON, e
 	if err != nil {
 		return sessionJSON{}, err
 	}
-	id, state, err := decodeCreate(body, r.PathValue("session"))
+	id, state, events, err := decodeCreate(body, r.PathValue("session"))
 	if err != nil {
 		return sessionJSON{}, err
 	}
 	row := session.Session{Owner: owner, ID: id, WorkflowID: h.Starter.WorkflowID(owner, id), Initial: state}
-	switch err := h.Log.Create(r.Context(), row); {
+	switch err := h.Log.Create(r.Context(), row, events...); {
 	case errors.Is(err, session.ErrExists):
 		return sessionJSON{}, web.Refusal(http.StatusConflict, "session %s exists already", id)
 	case err != nil:
@@ -175,10 +175,10 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request) (sessionJSON, e
 
 // decodeCreate reads the body of a create request: nothing, {sessionId, state, events}, or the bare state that ADK's
 // deprecated route takes.
-func decodeCreate(body json.RawMessage, id string) (string, map[string]any, error) {
+func decodeCreate(body json.RawMessage, id string) (string, map[string]any, []session.NewEvent, error) {
 	in, err := object(body)
 	if err != nil {
-		return "", nil, invalid("the body is not a JSON object: %v", err)
+		return "", nil, nil, invalid("the body is not a JSON object: %v", err)
 	}
 	state := map[string]any{}
 	raw := in["state"]
@@ -188,24 +188,24 @@ func decodeCreate(body json.RawMessage, id string) (string, map[string]any, erro
 		}
 	}
 	if err := decode(raw, &state); err != nil {
-		return "", nil, invalid("state is not an object")
+		return "", nil, nil, invalid("state is not an object")
 	}
 	if id == "" {
 		if err := decode(in["sessionId"], &id); err != nil {
-			return "", nil, invalid("sessionId is not a string")
+			return "", nil, nil, invalid("sessionId is not a string")
 		}
 	}
 	if id == "" {
 		id = uuid.NewString()
 	}
 	if err := agent.CheckID("session", id); err != nil {
-		return "", nil, invalid("%v", err)
+		return "", nil, nil, invalid("%v", err)
 	}
-	if events := strings.TrimSpace(string(in["events"])); events != "" && events != "null" && events != "[]" {
-		return "", nil, invalid("events: a session cannot be created with events of elsewhere; leave the field out")
+	if state, err = clientState("state", state); err != nil {
+		return "", nil, nil, err
 	}
-	state, err = clientState("state", state)
-	return id, state, err
+	events, err := decodeEvents(in["events"])
+	return id, state, events, err
 }
 
 // clientState refuses what clients may not write, and drops what would not outlive the request.

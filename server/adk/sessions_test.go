@@ -43,20 +43,20 @@ func TestCreateSession(t *testing.T) {
 		state      map[string]any
 		says       string
 	}{
-		"no body":       {path: sessions, status: 200},
-		"null":          {path: sessions, body: "null", status: 200},
-		"adk-web":       {path: sessions, body: `{"state":{"__session_metadata__":{"displayName":"hi there"}}}`, status: 200, state: map[string]any{"__session_metadata__": map[string]any{"displayName": "hi there"}}},
-		"id in body":    {path: sessions, body: `{"sessionId":"s1","state":null,"events":[]}`, status: 200, id: "s1"},
-		"snake case":    {path: sessions, body: `{"session_id":"s1","state":{"user_name":"Ann"}}`, status: 200, id: "s1", state: map[string]any{"user_name": "Ann"}},
-		"id in path":    {path: sessions + "/s2", body: `{"state":{"a":1}}`, status: 200, id: "s2", state: map[string]any{"a": 1.0}},
-		"bare state":    {path: sessions + "/s2", body: `{"a":1,"state":"open"}`, status: 200, id: "s2", state: map[string]any{"a": 1.0, "state": "open"}},
-		"temp key":      {path: sessions, body: `{"state":{"temp:x":1}}`, status: 200},
-		"app key":       {path: sessions, body: `{"state":{"app:x":1}}`, status: 400, says: "app:x"},
-		"events":        {path: sessions, body: `{"events":[{"author":"user"}]}`, status: 400, says: "events"},
-		"list as body":  {path: sessions, body: `[1]`, status: 400, says: "object"},
-		"slash in id":   {path: sessions, body: `{"sessionId":"a/b"}`, status: 400, says: "slash"},
-		"unknown app":   {path: "/apps/nope/users/ann/sessions", status: 404, says: "nope"},
-		"somebody else": {path: "/apps/tickets/users/eve/sessions", status: 403, says: "may not act"},
+		"no body":        {path: sessions, status: 200},
+		"null":           {path: sessions, body: "null", status: 200},
+		"adk-web":        {path: sessions, body: `{"state":{"__session_metadata__":{"displayName":"hi there"}}}`, status: 200, state: map[string]any{"__session_metadata__": map[string]any{"displayName": "hi there"}}},
+		"id in body":     {path: sessions, body: `{"sessionId":"s1","state":null,"events":[]}`, status: 200, id: "s1"},
+		"snake case":     {path: sessions, body: `{"session_id":"s1","state":{"user_name":"Ann"}}`, status: 200, id: "s1", state: map[string]any{"user_name": "Ann"}},
+		"id in path":     {path: sessions + "/s2", body: `{"state":{"a":1}}`, status: 200, id: "s2", state: map[string]any{"a": 1.0}},
+		"bare state":     {path: sessions + "/s2", body: `{"a":1,"state":"open"}`, status: 200, id: "s2", state: map[string]any{"a": 1.0, "state": "open"}},
+		"temp key":       {path: sessions, body: `{"state":{"temp:x":1}}`, status: 200},
+		"app key":        {path: sessions, body: `{"state":{"app:x":1}}`, status: 400, says: "app:x"},
+		"events of none": {path: sessions, body: `{"events":[{"author":"user"}]}`, status: 200},
+		"list as body":   {path: sessions, body: `[1]`, status: 400, says: "object"},
+		"slash in id":    {path: sessions, body: `{"sessionId":"a/b"}`, status: 400, says: "slash"},
+		"unknown app":    {path: "/apps/nope/users/ann/sessions", status: 404, says: "nope"},
+		"somebody else":  {path: "/apps/tickets/users/eve/sessions", status: 403, says: "may not act"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
