@@ -46,7 +46,9 @@ func TestNoSecretLeaks(t *testing.T) {
 	kept := map[string][]byte{}
 	for _, run := range []runHandle{r, second, third} {
 		kept["history of "+run.id] = run.history()
-		for _, of := range []string{"", "/events", "/status"} {
+		require.Equal(t, http.StatusOK, w.api.call("PATCH", "/apps/assistant/users/user/memory", map[string]any{"sessionId": run.id}, nil))
+		require.Equal(t, http.StatusOK, w.api.call("POST", run.path("/artifacts"), map[string]any{"filename": "a.txt", "artifact": map[string]any{"text": "x"}}, nil))
+		for _, of := range []string{"", "/events", "/status", "/artifacts", "/artifacts/a.txt", "/artifacts/a.txt/versions/metadata"} {
 			kept["GET "+run.path(of)] = keep.get(t, w.URL()+run.path(of))
 		}
 	}

@@ -121,8 +121,9 @@ type event struct {
 		}
 	}
 	Actions struct {
-		StateDelta map[string]any
-		Escalate   bool
+		StateDelta    map[string]any
+		ArtifactDelta map[string]int
+		Escalate      bool
 	}
 }
 

@@ -57,6 +57,10 @@ func (p *people) belongings(user string) (b belongings) {
 	require.Equal(p.t, "done", p.finished(b.done).InvocationStatus)
 	made := b.done.events()[1]
 	b.call, b.event = made.Content.Parts[0].FunctionCall.ID, made.ID
+	for _, name := range []string{"report.txt", "user:notes.txt"} {
+		require.Equal(p.t, http.StatusOK, c.call("POST", b.done.path("/artifacts"), map[string]any{"filename": name, "artifact": map[string]any{"text": "says " + user}}, nil))
+	}
+	require.Equal(p.t, http.StatusOK, c.call("PATCH", "/apps/assistant/users/me/memory", map[string]any{"sessionId": b.done.id}, nil))
 	var page accounts.Page
 	require.Equal(p.t, http.StatusOK, c.call("GET", "/apps/assistant/users/me/accounts", nil, &page))
 	require.Len(p.t, page.Accounts, 1)
@@ -92,7 +96,11 @@ func isolation(t *testing.T, database string) {
 	alice, bob := p.program(demo.Subject("alice")), p.program(demo.Subject("bob"))
 	before := bob.events(t, bobs)
 
-	kept := map[string]string{}
+	// What is there for him is not there for her (see the routes below).
+	status, text := bob.raw("GET", bobs.done.path("/artifacts/report.txt/versions/0"), nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, text, "says bob")
+	kept := map[string]string{"his artifact": text}
 	his := []string{p.id("bob"), bobs.done.id, bobs.waits.id, bobs.call, bobs.event, bobs.request, bobs.account, "says bob"}
 	for _, query := range []string{"/runs?all=true", "/logins?all=true", "/accounts", "/audit", "/runs?user=me&all=true", "/audit?user=me&session=" + bobs.done.id + "&request=" + bobs.request} {
 		_, body := alice.raw("GET", query, nil)
@@ -115,6 +123,7 @@ func isolation(t *testing.T, database string) {
 				status, body := alice.raw(method, fill.Replace(path), map[string]any{
 					"appName": app, "userId": p.id("alice"), "sessionId": session, "session": session, "task": "Go.", "confirmed": true, "nonce": request, "secret": "s3cr3t-s3cr3t",
 					"newMessage": map[string]any{"role": "user", "parts": []any{map[string]any{"text": "Go."}}}, "response": map[string]any{}, "stateDelta": map[string]any{"mark": "hers"},
+					"filename": "report.txt", "artifact": map[string]any{"text": "hers"},
 				})
 				kept[route+" "+app+" "+session] = body
 				body = requestID.ReplaceAllString(body, "RID")
@@ -140,6 +149,10 @@ func isolation(t *testing.T, database string) {
 	}
 	require.Equal(t, before, bob.events(t, bobs), "nothing of his changed")
 	require.Equal(t, "waiting_credential", bobs.waits.status().State, "nobody woke it")
+	_, again := bob.raw("GET", bobs.done.path("/artifacts/report.txt"), nil)
+	require.Equal(t, text, again)
+	_, names := bob.raw("GET", bobs.done.path("/artifacts"), nil)
+	require.JSONEq(t, `["report.txt","user:notes.txt"]`, names)
 	status, page := bob.raw("GET", "/apps/assistant/users/me/accounts", nil)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, page, bobs.account)
