@@ -81,7 +81,9 @@ type Config struct {
 	Inputs Inputs
 	// Partials may be nil; then nobody reads along while a model answers.
 	Partials session.Partials
-	Models   *models.Registry
+	// PartialEvery is how often a piece of an answer is stored at most, since each is a commit; 0 means 100 ms.
+	PartialEvery time.Duration
+	Models       *models.Registry
 	// Callbacks may be empty.
 	Callbacks callbacks.Set
 	// Functions are the application's Go tools, Builtins those of Tarry.
@@ -115,7 +117,10 @@ type Activities struct {
 	definitions sync.Map // hash → *agent.Definition; immutable
 }
 
-const defaultMaxResult = 1 << 20
+const (
+	defaultMaxResult = 1 << 20
+	partialEvery     = 100 * time.Millisecond // people read no faster
+)
 
 // New checks the configuration.
 func New(c Config) (*Activities, error) {
@@ -125,6 +130,9 @@ func New(c Config) (*Activities, error) {
 	}
 	if c.MaxResult == 0 {
 		c.MaxResult = defaultMaxResult
+	}
+	if c.PartialEvery == 0 {
+		c.PartialEvery = partialEvery
 	}
 	const cachedSessions = 256
 	return &Activities{Config: c, views: session.NewViews(c.Log, cachedSessions)}, nil

@@ -13,9 +13,6 @@ import (
 	"tarry/wire"
 )
 
-// partialEvery is how often a piece is stored at most: each is a commit, and people read no faster.
-const partialEvery = 100 * time.Millisecond
-
 // pieces tells those who read along what a model says while it says it. The methods of nil do nothing. What goes wrong here
 // costs pieces, never the answer.
 type pieces struct {
@@ -75,7 +72,7 @@ func (p *pieces) say(ctx context.Context, c *genai.Content) {
 			p.add(part.Thought, part.Text)
 		}
 	}
-	if len(p.held) == 0 || p.silent || time.Since(p.last) < partialEvery {
+	if len(p.held) == 0 || p.silent || time.Since(p.last) < p.a.PartialEvery {
 		return
 	}
 	p.n++

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ import (
 	"tarry/auth/vault"
 	"tarry/callbacks"
 	"tarry/models"
+	"tarry/models/scripted"
 	"tarry/session"
 	"tarry/store"
 	"tarry/tarrytest"
@@ -53,6 +56,7 @@ type world struct {
 	model       func(ctx context.Context, r *models.Request) (*models.Response, error)
 	log         *buffer
 	inputs      *inputs.Service
+	streaming   bool // the person reads along
 	// at is called at fault points; a panic there is the crash of an attempt.
 	at func(point string)
 }
@@ -125,12 +129,10 @@ func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...too
 	w.inputs = &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)}
 	m := models.NewRegistry()
 	for _, provider := range []string{"test", "openai"} {
-		require.NoError(t, m.Register(provider, tarrytest.ModelFunc(func(ctx context.Context, r *models.Request) (*models.Response, error) {
-			return w.model(ctx, r)
-		}).Factory()))
+		require.NoError(t, m.Register(provider, func(context.Context, string) (models.Model, error) { return worldModel{w}, nil }))
 	}
 	w.acts, err = activities.New(activities.Config{
-		Log: s, Definitions: s, Listings: s, Requests: s, Artifacts: s, Memory: s, Models: m, Callbacks: set, Functions: registry, Builtins: builtins, Toolsets: &w.toolsets,
+		Log: s, Partials: s, PartialEvery: time.Nanosecond, Definitions: s, Listings: s, Requests: s, Artifacts: s, Memory: s, Models: m, Callbacks: set, Functions: registry, Builtins: builtins, Toolsets: &w.toolsets,
 		Broker: func(owner agent.Owner, _ activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return w.credentials.Broker(owner, scrub)
 		},
@@ -147,6 +149,23 @@ func newWorldWith(t *testing.T, set callbacks.Set, root *agent.Agent, all ...too
 	w.row = session.Session{Owner: agent.Owner{App: "app", User: "ann"}, ID: "s", WorkflowID: workflowID, Mode: string(wire.ModeChat), Definition: hash}
 	require.NoError(t, s.Create(t.Context(), w.row))
 	return w
+}
+
+// worldModel answers what the test says, word by word to who streams. A text that ends with "…" breaks off there, and passes.
+type worldModel struct{ w *world }
+
+func (m worldModel) GenerateContent(ctx context.Context, r *models.Request, stream bool) iter.Seq2[*models.Response, error] {
+	return func(yield func(*models.Response, error) bool) {
+		for response, err := range scripted.Func(m.w.model).GenerateContent(ctx, r, stream) {
+			if err == nil && response != nil && response.Content != nil && len(response.Content.Parts) > 0 && strings.HasSuffix(response.Content.Parts[0].Text, "…") {
+				yield(nil, &models.Error{Kind: models.KindNetwork, Provider: "test"})
+				return
+			}
+			if !yield(response, err) {
+				return
+			}
+		}
+	}
 }
 
 // crash makes the first attempt that reaches a point end there, as if its process had been killed.
@@ -220,7 +239,7 @@ func (w *world) state(initial map[string]any) {
 func (w *world) says(text string) wire.TakeResult {
 	w.t.Helper()
 	n := len(w.events())
-	m := session.Message{ID: fmt.Sprintf("in-%d", n), Invocation: fmt.Sprintf("inv-%d", n), Event: session.Event{Content: genai.NewContentFromText(text, genai.RoleUser)}}
+	m := session.Message{ID: fmt.Sprintf("in-%d", n), Invocation: fmt.Sprintf("inv-%d", n), Event: session.Event{Content: genai.NewContentFromText(text, genai.RoleUser)}, Streaming: w.streaming}
 	require.NoError(w.t, w.store.Post(w.t.Context(), w.row.Owner, w.row.ID, w.row.Definition, w.row.Mode, m))
 	return must[wire.TakeResult](w, wire.ActivityTake, fmt.Sprintf("take-%d", n), wire.TakeInput{})
 }

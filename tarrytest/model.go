@@ -59,7 +59,7 @@ func (m *Model) For(agent string, turns ...Turn) *Model {
 	return m
 }
 
-// ModelFunc makes a model of a function.
+// ModelFunc makes a model of a function. When streaming, the words of its answer come as partial responses.
 func ModelFunc(answer func(ctx context.Context, req *models.Request) (*models.Response, error)) *Model {
 	return &Model{answer: answer}
 }
@@ -70,7 +70,7 @@ func (m *Model) GenerateContent(ctx context.Context, req *models.Request, stream
 	m.requests = append(m.requests, req)
 	m.mu.Unlock()
 	if m.answer != nil {
-		return func(yield func(*models.Response, error) bool) { yield(m.answer(ctx, req)) }
+		return scripted.Func(m.answer).GenerateContent(ctx, req, stream)
 	}
 	inner, err := scripted.New(m.script)
 	if err != nil {
