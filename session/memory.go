@@ -15,7 +15,7 @@ const (
 	// MaxMemories is how many memories a search finds at most, as in ADK.
 	MaxMemories = 10
 	// MaxMemory is how many bytes of text are kept for one user of an app. What was added first is forgotten first.
-	MaxMemory = 4 << 20
+	MaxMemory = 2 << 20
 	// maxMemoryText is the most bytes of one memory; more is cut off.
 	maxMemoryText = 16 << 10
 	maxQueryWords = 64
@@ -99,30 +99,33 @@ func words(text string) []string {
 	})
 }
 
-// Query is what is looked for.
-type Query struct{ words []string }
+// Query is what is looked for: parts of what [Words] gives.
+type Query struct{ parts []string }
 
-// NewQuery reads the words of a text; a long one's first are enough.
+// NewQuery reads the words of a text; a long one's first are enough. A word that is not ASCII may be a part of another.
 func NewQuery(text string) Query {
 	seen := map[string]bool{}
 	var q Query
 	for _, word := range words(text) {
-		if !seen[word] && len(q.words) < maxQueryWords {
-			seen[word] = true
-			q.words = append(q.words, word)
+		if seen[word] || len(q.parts) == maxQueryWords {
+			continue
 		}
+		seen[word] = true
+		if !strings.ContainsFunc(word, func(r rune) bool { return r >= 0x80 }) {
+			word = " " + word + " "
+		}
+		q.parts = append(q.parts, word)
 	}
 	return q
 }
 
 // Empty says that nothing is looked for.
-func (q Query) Empty() bool { return len(q.words) == 0 }
+func (q Query) Empty() bool { return len(q.parts) == 0 }
 
-// Matches counts the words of q among those of a text, as [Words] has them. One that is not ASCII may be a part of a word there.
+// Matches counts the words of q among those of a text, as [Words] has them.
 func (q Query) Matches(in string) (n int) {
-	for _, word := range q.words {
-		ascii := !strings.ContainsFunc(word, func(r rune) bool { return r >= 0x80 })
-		if ascii && strings.Contains(in, " "+word+" ") || !ascii && strings.Contains(in, word) {
+	for _, part := range q.parts {
+		if strings.Contains(in, part) {
 			n++
 		}
 	}
