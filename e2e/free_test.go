@@ -22,7 +22,7 @@ type freeServer struct {
 	calls atomic.Int64
 }
 
-func newFreeServer(t *testing.T) *freeServer {
+func newFreeServer(t testing.TB) *freeServer {
 	t.Helper()
 	f := &freeServer{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "free", Version: "1"}, nil)

@@ -15,7 +15,7 @@ import (
 
 // notes is an agent that takes three notes and then says words. Each step takes a moment, so that a reader is there when it
 // happens.
-func notes(t *testing.T, delay, pace string) options {
+func notes(t testing.TB, delay, pace string) options {
 	t.Helper()
 	var words []string
 	for i := range 12 {
