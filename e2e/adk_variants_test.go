@@ -35,7 +35,7 @@ func (w *world) adkSession(user string) adkSession {
 // body is a request for a run, with what more says beside it.
 func (s adkSession) body(more map[string]any, parts ...any) map[string]any {
 	out := message(s.id, parts...)
-	out["userId"] = s.user
+	out["appName"], out["userId"] = s.app, s.user
 	maps.Copy(out, more)
 	return out
 }

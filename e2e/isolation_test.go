@@ -109,6 +109,7 @@ func isolation(t *testing.T, database string) {
 			require.NotContains(t, body, word, query)
 		}
 	}
+	p.strangersRun(alice, bobs)
 	routes := apiRoutes(t)
 	// Those that make something under the name they are given come last: what they make is hers.
 	slices.SortStableFunc(routes, func(a, b string) int { return makes(a) - makes(b) })
@@ -147,6 +148,7 @@ func isolation(t *testing.T, database string) {
 			}
 		}
 	}
+	p.twins(alice, bobs)
 	require.Equal(t, before, bob.events(t, bobs), "nothing of his changed")
 	require.Equal(t, "waiting_credential", bobs.waits.status().State, "nobody woke it")
 	_, again := bob.raw("GET", bobs.done.path("/artifacts/report.txt"), nil)
