@@ -32,7 +32,7 @@ func TestADKRepliesThatAreRefused(t *testing.T) {
 	flow := func(config map[string]any) map[string]any {
 		return config["authScheme"].(map[string]any)["flows"].(map[string]any)["authorizationCode"].(map[string]any)
 	}
-	real := popupBack + "?code=" + canary + "&state=theirs"
+	foreign := popupBack + "?code=" + canary + "&state=theirs"
 	_, oauth := f.config()
 	link := "authUri " + oauth["authUri"].(string)
 	as := func(id string) loginCall { return loginCall{&function{ID: id, Name: f.Name}, t} }
@@ -42,12 +42,12 @@ func TestADKRepliesThatAreRefused(t *testing.T) {
 		response any
 		says     string
 	}{
-		"a real code":          {f, f.filled(real), link},
+		"a real code":          {f, f.filled(foreign), link},
 		"a code without state": {f, f.filled(popupBack + "?code=" + canary), link},
 		"a code of our callback, with the provider's state": {f, f.filled(w.URL() + "/oauth/callback/x?code=" + canary + "&state=" + canary), link},
-		"a code in words":                     {f, map[string]any{"result": real}, link},
-		"a code in JSON text":                 {f, map[string]any{"response": asJSON(f.filled(real))}, link},
-		"a code in snake case":                {f, snake(f.filled(real)), link},
+		"a code in words":                     {f, map[string]any{"result": foreign}, link},
+		"a code in JSON text":                 {f, map[string]any{"response": asJSON(f.filled(foreign))}, link},
+		"a code in snake case":                {f, snake(f.filled(foreign)), link},
 		"an auth code":                        {f, changed(func(_, o map[string]any) { o["authCode"] = canary }), link},
 		"a token":                             {f, changed(func(_, o map[string]any) { o["accessToken"] = canary }), link},
 		"a token in a bare credential":        {f, map[string]any{"auth_type": "oauth2", "oauth2": map[string]any{"access_token": canary}}, link},
@@ -81,7 +81,7 @@ func TestADKRepliesThatAreRefused(t *testing.T) {
 	}
 	// In another's session, or under another's name, the request cannot be found at all.
 	for name, s := range map[string]adkSession{"ben in ann's session": {runHandle{w.api, "assistant", "ben", mine.id}, w}} {
-		status, said := w.api.raw("POST", "/run", s.body(nil, answering(f, f.filled(real))))
+		status, said := w.api.raw("POST", "/run", s.body(nil, answering(f, f.filled(foreign))))
 		require.Equal(t, http.StatusNotFound, status, name)
 		require.NotContains(t, said, f.ID, name)
 	}
