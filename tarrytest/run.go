@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"go.temporal.io/sdk/testsuite"
+	"google.golang.org/genai"
 
 	"tarry"
 	"tarry/activities"
@@ -111,4 +112,20 @@ func (r *Run) State() map[string]any {
 		r.t.Fatalf("tarrytest: %v", err)
 	}
 	return state
+}
+
+// Artifacts are the newest versions of the artifacts that the run or its user has, by name.
+func (r *Run) Artifacts() map[string]*genai.Part {
+	r.t.Helper()
+	names, err := r.store.ArtifactNames(context.Background(), r.row.Owner, r.row.ID)
+	out := map[string]*genai.Part{}
+	for _, name := range names {
+		if err == nil {
+			out[name], _, err = r.store.Artifact(context.Background(), r.row.Owner, r.row.ID, name, session.Latest)
+		}
+	}
+	if err != nil {
+		r.t.Fatalf("tarrytest: %v", err)
+	}
+	return out
 }
