@@ -56,7 +56,11 @@ func measureOf(pattern string) measure {
 // limited counts calls of the API, and bounds what they send.
 func (s *Server) limited(limits *web.Limits, api *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, pattern := api.Handler(r)
+		handler, pattern := api.Handler(r)
+		if pattern == "" {
+			noRoute(w, r, handler)
+			return
+		}
 		m := measureOf(pattern)
 		if m.kind != "" && !s.within(limits, m.kind, w, r) {
 			return
@@ -65,6 +69,35 @@ func (s *Server) limited(limits *web.Limits, api *http.ServeMux) http.Handler {
 		api.ServeHTTP(w, r)
 	})
 }
+
+// noRoute answers what no route serves as other refusals are answered: with the status, and for 405 the Allow header, of
+// [http.ServeMux], which says it in plain text.
+func noRoute(w http.ResponseWriter, r *http.Request, of http.Handler) {
+	said := &statusOnly{header: http.Header{}}
+	of.ServeHTTP(said, r)
+	if said.status != http.StatusMethodNotAllowed {
+		web.Error(w, r, http.StatusNotFound, "there is no such route; GET /openapi.json lists those there are")
+		return
+	}
+	allow := said.header.Get("Allow")
+	w.Header().Set("Allow", allow)
+	web.Error(w, r, said.status, "this route takes "+allow)
+}
+
+// statusOnly is where an answer goes of which only the head matters.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (s *statusOnly) Header() http.Header { return s.header }
+
+// Write implements http.ResponseWriter.
+func (s *statusOnly) Write(p []byte) (int, error) { return len(p), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *statusOnly) WriteHeader(status int) { s.status = status }
 
 // limitedForms is the sign-in of pages, and counts their forms.
 func (s *Server) limitedForms(limits *web.Limits) web.Middleware {

@@ -46,7 +46,7 @@ func (h *Handler) mountEmpty(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+old+"/eval-results", h.fixed(map[string]any{"evalResultIds": []string{}}))
 	mux.HandleFunc("GET "+app+"/metrics-info", h.fixed(map[string]any{"metricsInfo": []string{}}))
 	mux.HandleFunc("GET "+old+"/metrics-info", h.fixed(map[string]any{"metricsInfo": []string{}}))
-	mux.HandleFunc("GET "+app+"/tests/{name}", h.noSuch)
+	mux.HandleFunc("GET "+app+"/tests/{rest...}", h.noSuch)
 	mux.HandleFunc("GET "+app+"/eval_sets/{rest...}", h.noSuch)
 	mux.HandleFunc("GET "+old+"/eval_sets/{rest...}", h.noSuch)
 	mux.HandleFunc("GET "+app+"/eval_results/{rest...}", h.noSuch)

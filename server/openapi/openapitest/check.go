@@ -13,9 +13,20 @@ import (
 // are checked as well.
 func Check(tb testing.TB, h http.Handler) http.Handler {
 	tb.Helper()
+	return check(tb, h, true)
+}
+
+// CheckAnswers is [Check] for tests that send what the document does not allow: handlers may ignore it.
+func CheckAnswers(tb testing.TB, h http.Handler) http.Handler {
+	tb.Helper()
+	return check(tb, h, false)
+}
+
+func check(tb testing.TB, h http.Handler, requests bool) http.Handler {
+	tb.Helper()
 	c, r := load(tb), report(tb)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		x := Exchange{Method: req.Method, URL: req.URL, Sent: req.Header.Clone()}
+		x := Exchange{Method: req.Method, URL: req.URL, Sent: req.Header.Clone(), AnswerOnly: !requests}
 		sent := &tee{ReadCloser: req.Body}
 		if req.Body != nil {
 			req.Body = sent

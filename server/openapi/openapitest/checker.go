@@ -29,6 +29,8 @@ type Exchange struct {
 	Read    bool
 	// Loose leaves out whether the query has parameters that are not described, which handlers ignore.
 	Loose bool
+	// AnswerOnly leaves out the request.
+	AnswerOnly bool
 
 	Status int
 	Got    http.Header
@@ -153,7 +155,7 @@ func (c *Checker) Problems(x Exchange) []string {
 	at := pointer{"paths", op.path, op.method}
 	f := &findings{c: c, x: x, op: op, about: fmt.Sprintf("%s %s, %d", x.Method, op.path, x.Status)}
 	f.answer(at)
-	if x.Status < http.StatusBadRequest && !refused(x) {
+	if x.Status < http.StatusBadRequest && !x.AnswerOnly && !refused(x) {
 		f.request(at)
 	}
 	return f.problems
