@@ -38,6 +38,7 @@ func bounds() map[string][]string {
 		"post /signout":         {"server/signin maxForm"},
 		// Schemas and parameters.
 		"components schemas NewArtifact properties filename maxLength":                                       {"session MaxArtifactName"},
+		"components schemas NewSession properties events maxItems":                                           {"server/adk maxImported"},
 		"components schemas Message properties parts maxItems":                                               {"server/adk maxParts"},
 		"components schemas FrameId maxLength":                                                               {"server/stream maxCursor"},
 		"components parameters ArtifactName schema maxLength":                                                {"session MaxArtifactName"},
