@@ -43,7 +43,7 @@ func TestImportedSession(t *testing.T) {
 	}
 	require.Equal(t, []any{"user", "helper", "helper", "helper", "user"}, authors)
 	require.Len(t, invocations, 2)
-	require.NotContains(t, body, "e-1")
+	require.NotContains(t, body, `"e-1"`)
 	require.Contains(t, body, `"user_name":"Ann"`)
 	require.Contains(t, body, `"timestamp":1700000000.5`)
 	status, body = b.do(http.MethodPost, sessions, strings.Replace(elsewhere, `"state"`, `"sessionId":"`+id+`","state"`, 1))

@@ -54,8 +54,8 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		h.fail(w, r, err)
-	case problem != "" && len(events) == 0:
-		h.fail(w, r, web.Refusal(http.StatusInternalServerError, "%s", problem))
+	case problem.text != "" && len(events) == 0:
+		h.fail(w, r, web.Refusal(problem.status, "%s", problem.text))
 	default:
 		web.JSON(w, http.StatusOK, bodies(events))
 	}
@@ -89,12 +89,12 @@ func (h *Handler) runSSE(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		var show bool
-		if _, problem, show = web.Explain(r, h.Logger, err); !show {
+		if problem.status, problem.text, show = web.Explain(r, h.Logger, err); !show {
 			return
 		}
 	}
-	if problem != "" {
-		h.frame(r, out, problem)
+	if problem.text != "" {
+		h.frame(r, out, problem.text)
 	}
 }
 
@@ -207,9 +207,15 @@ func (h *Handler) resume(ctx context.Context, row session.Session, in runRequest
 	return out, nil
 }
 
-// follow tells a client what agents say until there is nothing to wait for. problem is what it should be told at the end, if no
-// event says it.
-func (h *Handler) follow(ctx context.Context, t turn, l listener) (problem string, err error) {
+// trouble is what a client should be told of how a run ended, where no event says it; status is for where there is no stream.
+// The zero value is none.
+type trouble struct {
+	status int
+	text   string
+}
+
+// follow tells a client what agents say until there is nothing to wait for.
+func (h *Handler) follow(ctx context.Context, t turn, l listener) (problem trouble, err error) {
 	told := false
 	for _, step := range t.steps {
 		o := stream.Options{Invocation: step.invocation, After: step.after, Requests: h.Requests, Poll: h.Poll, Heartbeat: l.beat, Every: h.Heartbeat}
@@ -224,42 +230,44 @@ func (h *Handler) follow(ctx context.Context, t turn, l listener) (problem strin
 			return l.event(e)
 		})
 		switch {
+		case errors.Is(err, session.ErrNotFound), why == stream.Gone: // here, or made anew since
+			return trouble{http.StatusNotFound, "session " + t.session + " was deleted"}, nil
 		case err != nil:
-			return "", err //nolint:wrapcheck // of this module, and wrapped there
+			return trouble{}, err //nolint:wrapcheck // of this module, and wrapped there
 		case why == stream.Waiting:
-			return "", nil
-		case why == stream.Gone:
-			return "session " + t.session + " was deleted", nil
+			return trouble{}, nil
 		case why == stream.Closed:
-			return "session " + t.session + " ended before the message's turn came", nil
+			return trouble{http.StatusConflict, "session " + t.session + " ended before the message's turn came"}, nil
 		}
 		if problem, err = h.ending(ctx, t, step.invocation); err != nil {
-			return "", err
+			return trouble{}, err
 		}
 		if l.next != nil {
 			l.next()
 		}
 	}
 	if told {
-		problem = ""
+		problem = trouble{}
 	}
 	return problem, nil
 }
 
-func (h *Handler) ending(ctx context.Context, t turn, invocation string) (string, error) {
+func (h *Handler) ending(ctx context.Context, t turn, invocation string) (trouble, error) {
 	i, err := h.Log.Invocation(ctx, t.owner, invocation)
-	if err != nil {
-		return "", fmt.Errorf("how the invocation ended: %w", err)
+	if errors.Is(err, session.ErrNotFound) {
+		return trouble{http.StatusNotFound, "session " + t.session + " was deleted"}, nil
+	} else if err != nil {
+		return trouble{}, fmt.Errorf("how the invocation ended: %w", err)
 	}
 	switch i.Status {
 	case wire.EndFailed:
-		return "the run failed; the worker's log says why, invocation " + invocation, nil
+		return trouble{http.StatusInternalServerError, "the run failed; the worker's log says why, invocation " + invocation}, nil
 	case wire.EndLimit:
-		return "the run reached a limit of its invocation", nil
+		return trouble{http.StatusInternalServerError, "the run reached a limit of its invocation"}, nil
 	case wire.EndSuperseded:
-		return "a newer message ended the run before the person had answered", nil
+		return trouble{http.StatusConflict, "a newer message ended the run before the person had answered"}, nil
 	case wire.EndCancelled:
-		return "the run was cancelled", nil
+		return trouble{http.StatusConflict, "the run was cancelled"}, nil
 	}
-	return "", nil
+	return trouble{}, nil
 }
