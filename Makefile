@@ -24,6 +24,7 @@ CANARIES := NoSecretLeaks|EchoLeakNothing|TestKeysFromThePage|TestKeysInADKRepli
 SOAK_TIMEOUT := $(shell echo $$((60 + $(SOAK_POINTS) / 30)))m
 INTEROP_TIMEOUT := 15m
 PAGES_TIMEOUT := 5m
+ADKWEB_TIMEOUT := 10m
 
 TOOLS := $(CURDIR)/bin/tools
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
@@ -48,7 +49,7 @@ say = printf '%s  %s\n' "$$(date +%H:%M:%S)" "$(1)"
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-main test-postgres test-logins test-devserver test-examples docs lint lint-format lint-tidy lint-go lint-devserver \
-	lint-examples lint-workflows cross vuln interop conformance pages soak bench clean race-possible on-postgres soak-kills
+	lint-examples lint-workflows cross vuln interop conformance adkweb pages soak bench clean race-possible on-postgres soak-kills
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +130,7 @@ lint-go: $(GOLANGCI_LINT) ## run go vet and golangci-lint on the main module
 	@go vet -tags faults ./internal/process ./cmd/worker ./cmd/server
 	@go vet -tags interop ./interop
 	@go vet -tags pages ./pages
+	@go vet -tags adkweb ./adkweb
 	@$(call say,golangci-lint run ./...)
 	@$(GOLANGCI_LINT) run ./...
 
@@ -177,6 +179,16 @@ interop: build race-possible ## run the demo's job against an authorization serv
 	@.ci/npm interop
 	@$(call say,interop: go test $(RACE) ./interop)
 	@CGO_ENABLED=$(CGO) go test -tags interop $(RACE) -count=1 -v -timeout $(INTEROP_TIMEOUT) ./interop
+
+adkweb: build ## play ADK's web UI, as npm has it, in Chromium; keeps screenshots in adkweb/screenshots (needs npm and Chromium)
+	@.ci/npm adkweb
+	@$(call say,bin/adkweb: a worker with tools for tests and a server)
+	@mkdir -p bin/adkweb
+	@go build -tags faults -o bin/adkweb/ ./cmd/worker ./cmd/server
+	@ln -sf ../devserver bin/adkweb/devserver
+	@go test -tags adkweb -c -o bin/adkweb/play ./adkweb
+	@$(call say,adkweb: screenshots go to $(or $(TARRY_SCREENSHOTS),adkweb/screenshots))
+	@cd adkweb && ../bin/adkweb/play -test.timeout $(ADKWEB_TIMEOUT)
 
 pages: build ## look at every page in Chromium, on a phone and a desk, by keyboard; keeps screenshots in bin/pages (needs Chromium)
 	@$(call say,pages: go test ./pages)

@@ -135,7 +135,9 @@ func (h *Handler) load(ctx context.Context, owner agent.Owner, id string) (sessi
 	if err != nil {
 		return sessionJSON{}, noSession(err, id)
 	}
-	return sessionOf(row, state, view), nil
+	out := sessionOf(row, state, nil)
+	out.Events, err = h.withReplies(ctx, owner, view)
+	return out, err
 }
 
 func (h *Handler) createSession(w http.ResponseWriter, r *http.Request) {
