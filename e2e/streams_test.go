@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tarry/internal/stack"
+	"tarry/store/storetest"
 )
 
 // notes is an agent that takes three notes and then says words. Each step takes a moment, so that a reader is there when it
@@ -48,9 +49,16 @@ func (w *world) streamer(r route, session string) *streamer {
 
 // A client of any streaming route that goes away at any frame, or inside it, and comes back at another server has in the end all
 // events of the session, each once and in order. It stops nothing, and posts nothing twice (P27).
-func TestClientsThatGoAndComeBack(t *testing.T) {
+func TestClientsThatGoAndComeBack(t *testing.T) { goAndComeBack(t, "") }
+
+func TestClientsThatGoAndComeBackOnPostgres(t *testing.T) { goAndComeBack(t, storetest.Schema(t)) }
+
+func goAndComeBack(t *testing.T, database string) {
+	t.Helper()
 	t.Parallel()
-	w := newWorld(t, notes(t, "100ms", "15ms"))
+	o := notes(t, "100ms", "15ms")
+	o.database = database
+	w := newWorld(t, o)
 	require.NoError(t, w.Start(t.Context(), stack.SecondServer))
 	one, two := w.URL(), "http://"+w.Addr(stack.SecondServer)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

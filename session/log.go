@@ -155,6 +155,11 @@ type Log interface {
 	Patch(ctx context.Context, owner agent.Owner, id string, e Event) error
 	// Timeline lists the events that lead to where the session stands, with Seq > after.
 	Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*Record, error)
+	// Standing is Session without the state, which may be large: for those who look often.
+	Standing(ctx context.Context, owner agent.Owner, id string) (Session, error)
+	// Reread is Timeline for a reader that has read it before: what is in known, by id, is taken from there, since events never
+	// change, and only the rest is read.
+	Reread(ctx context.Context, owner agent.Owner, id string, known map[string]*Record) ([]*Record, error)
 	Invocation(ctx context.Context, owner agent.Owner, id string) (Invocation, error)
 	// State is the session's current state, scopes merged.
 	State(ctx context.Context, owner agent.Owner, id string) (map[string]any, error)

@@ -67,6 +67,16 @@ func (s *Store) Session(ctx context.Context, owner agent.Owner, id string) (sess
 	return s.read(ctx).session(owner, id)
 }
 
+// Standing implements [session.Log].
+func (s *Store) Standing(ctx context.Context, owner agent.Owner, id string) (session.Session, error) {
+	return s.read(ctx).oneStanding(byOwner, owner.App, owner.User, id)
+}
+
+// oneStanding leaves the columns of the state out.
+func (c *conn) oneStanding(where string, args ...any) (session.Session, error) {
+	return sole(collect(c, `SELECT `+strings.Replace(sessionColumns, "initial, patched", "'{}', '{}'", 1)+` FROM sessions WHERE `+where, args, scanSession))
+}
+
 func (c *conn) session(owner agent.Owner, id string) (session.Session, error) {
 	return c.oneSession(byOwner, owner.App, owner.User, id)
 }
@@ -77,7 +87,10 @@ func (s *Store) ByWorkflow(ctx context.Context, workflowID string) (session.Sess
 }
 
 func (c *conn) oneSession(where string, args ...any) (session.Session, error) {
-	found, err := collect(c, `SELECT `+sessionColumns+` FROM sessions WHERE `+where, args, scanSession)
+	return sole(collect(c, `SELECT `+sessionColumns+` FROM sessions WHERE `+where, args, scanSession))
+}
+
+func sole(found []session.Session, err error) (session.Session, error) {
 	if err != nil {
 		return session.Session{}, err
 	}

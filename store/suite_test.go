@@ -173,6 +173,13 @@ func (k *kit) row(o agent.Owner, id string) session.Session {
 	k.Helper()
 	row, err := k.s.Session(k.ctx, o, id)
 	require.NoError(k, err)
+	standing, err := k.s.Standing(k.ctx, o, id)
+	require.NoError(k, err)
+	bare := row
+	bare.Initial, bare.Patched = standing.Initial, standing.Patched
+	require.Equal(k, bare, standing)
+	require.Empty(k, standing.Initial)
+	require.Empty(k, standing.Patched)
 	return row
 }
 
@@ -220,7 +227,28 @@ func (k *kit) timeline(row session.Session) []string {
 	k.Helper()
 	view, err := k.s.Timeline(k.ctx, row.Owner, row.ID, 0)
 	require.NoError(k, err)
+	k.reread(row, view)
 	return ids(view)
+}
+
+// reread gives the same timeline to a reader that knows any part of it, and reads nothing that is known.
+func (k *kit) reread(row session.Session, view []*session.Record) {
+	k.Helper()
+	known := map[string]*session.Record{"no-such-event": {Seq: 1}}
+	for _, r := range view {
+		again, err := k.s.Reread(k.ctx, row.Owner, row.ID, known)
+		require.NoError(k, err)
+		for i, r := range again {
+			if known[r.ID] != nil {
+				require.Same(k, known[r.ID], r)
+				again[i] = view[i]
+			}
+		}
+		require.Equal(k, view, again)
+		known[r.ID] = &session.Record{Event: session.Event{ID: r.ID}, Seq: r.Seq}
+	}
+	_, err := k.s.Reread(k.ctx, agent.Owner{App: row.Owner.App, User: "eve"}, row.ID, known)
+	require.ErrorIs(k, err, session.ErrNotFound)
 }
 
 func ids(view []*session.Record) []string {

@@ -83,15 +83,69 @@ func (s *Store) Timeline(ctx context.Context, owner agent.Owner, id string, afte
 	if err != nil {
 		return nil, err
 	}
-	tips, err := c.tips(row.WorkflowID)
-	if err != nil {
-		return nil, err
-	}
 	all, err := c.events(row.WorkflowID, nil)
 	if err != nil {
 		return nil, err
 	}
-	view, _ := session.Ancestors(index(all), tips)
-	view = withReminders(view, all)
+	view, err := c.timeline(row.WorkflowID, all)
+	if err != nil {
+		return nil, err
+	}
 	return slices.DeleteFunc(view, func(r *session.Record) bool { return r.Seq <= after }), nil
+}
+
+// timeline picks those that lead to where the session stands.
+func (c *conn) timeline(workflowID string, all []*session.Record) ([]*session.Record, error) {
+	tips, err := c.tips(workflowID)
+	if err != nil {
+		return nil, err
+	}
+	view, _ := session.Ancestors(index(all), tips)
+	return withReminders(view, all), nil
+}
+
+// Reread implements [session.Log]: it reads what an event is and follows, and what it says only where that is not known.
+func (s *Store) Reread(ctx context.Context, owner agent.Owner, id string, known map[string]*session.Record) ([]*session.Record, error) {
+	if len(known) == 0 {
+		return s.Timeline(ctx, owner, id, 0)
+	}
+	c := s.read(ctx)
+	row, err := c.oneStanding(byOwner, owner.App, owner.User, id)
+	if err != nil {
+		return nil, err
+	}
+	all, err := collect(c, `SELECT seq, id, kind, parents FROM events WHERE workflow_id = ? ORDER BY seq`, []any{row.WorkflowID}, scanHead)
+	if err != nil {
+		return nil, err
+	}
+	view, err := c.timeline(row.WorkflowID, all)
+	if err != nil {
+		return nil, err
+	}
+	missing := []string{}
+	for _, r := range view {
+		if known[r.ID] == nil {
+			missing = append(missing, r.ID)
+		}
+	}
+	fresh, err := c.events(row.WorkflowID, missing)
+	if err != nil {
+		return nil, err
+	}
+	read := index(fresh)
+	for i, r := range view {
+		if view[i] = known[r.ID]; view[i] == nil {
+			view[i] = read[r.ID]
+		}
+	}
+	return slices.DeleteFunc(view, func(r *session.Record) bool { return r == nil }), nil // the session was deleted meanwhile
+}
+
+func scanHead(scan func(...any) error) (*session.Record, error) {
+	var r session.Record
+	var parents string
+	if err := scan(&r.Seq, &r.ID, &r.Kind, &parents); err != nil {
+		return nil, err
+	}
+	return &r, decode(parents, &r.Parents)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/genai"
+
 	"tarry/agent"
 	"tarry/auth"
 	"tarry/session"
@@ -79,7 +81,7 @@ const (
 // o.Until names has happened. PostgreSQL commits out of order what its sequences number, so an event may become visible
 // after a later one: it is emitted then, hence what was sent is kept as a set. An error of ctx, emit or the log ends it.
 func Follow(ctx context.Context, log session.Log, owner agent.Owner, id string, o Options, emit func(*session.Record) error) (Why, error) {
-	f := &follower{log: log, owner: owner, id: id, o: o, emit: emit, sent: map[int64]bool{}, heard: time.Now(), pieces: newPieces(o.AfterPartial)}
+	f := &follower{log: log, owner: owner, id: id, o: o, emit: emit, sent: map[int64]bool{}, known: map[string]*session.Record{}, heard: time.Now(), pieces: newPieces(o.AfterPartial)}
 	if f.o.Poll <= 0 {
 		f.o.Poll = defaultPoll
 	}
@@ -104,8 +106,10 @@ type follower struct {
 	emit  func(*session.Record) error
 
 	row  session.Session
-	view []*session.Record // all of the timeline, as of the last read
-	sent map[int64]bool
+	view []*session.Record // all of the timeline, as of the last read, without what was said
+	// known is that and what was in it before, by id.
+	known map[string]*session.Record
+	sent  map[int64]bool
 	// pieces are those of answers that are not stored yet.
 	pieces pieces
 	read   time.Time // when the log was read
@@ -142,7 +146,7 @@ func (f *follower) look(ctx context.Context) (news bool, why Why, err error) {
 	if err != nil {
 		return false, "", err
 	}
-	row, err := f.log.Session(ctx, f.owner, f.id)
+	row, err := f.log.Standing(ctx, f.owner, f.id)
 	if err != nil {
 		return false, "", err //nolint:wrapcheck // Follow wraps
 	}
@@ -166,11 +170,11 @@ func (f *follower) look(ctx context.Context) (news bool, why Why, err error) {
 
 func (f *follower) deliver(ctx context.Context, pieces []session.Partial) error {
 	f.read = time.Now()
-	view, err := f.log.Timeline(ctx, f.owner, f.id, 0)
+	view, err := f.log.Reread(ctx, f.owner, f.id, f.known)
 	if err != nil {
 		return err //nolint:wrapcheck // Follow wraps
 	}
-	f.view = view
+	f.remember(view)
 	for _, r := range view {
 		if r.Seq <= f.o.After || f.sent[r.Seq] || (f.o.Invocation != "" && r.InvocationID != f.o.Invocation) {
 			continue
@@ -185,6 +189,30 @@ func (f *follower) deliver(ctx context.Context, pieces []session.Partial) error 
 		f.heard = time.Now()
 	}
 	return f.tell(pieces, "")
+}
+
+// remember keeps what tells how the session stands. What was said is let go: a reader would hold a whole conversation, and many
+// may read one.
+func (f *follower) remember(view []*session.Record) {
+	f.view = make([]*session.Record, len(view))
+	for i, r := range view {
+		if f.known[r.ID] == nil {
+			f.known[r.ID] = outline(r)
+		}
+		f.view[i] = f.known[r.ID]
+	}
+}
+
+func outline(r *session.Record) *session.Record {
+	out := &session.Record{Seq: r.Seq, Parents: r.Parents, Kind: r.Kind}
+	out.ID, out.Author, out.InvocationID, out.LongRunningToolIDs = r.ID, r.Author, r.InvocationID, r.LongRunningToolIDs
+	for _, call := range r.Calls() {
+		if out.Content == nil {
+			out.Content = &genai.Content{}
+		}
+		out.Content.Parts = append(out.Content.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: call.ID, Name: call.Name}})
+	}
+	return out
 }
 
 func (f *follower) beat() error {

@@ -236,8 +236,8 @@ type late struct {
 	looks  int
 }
 
-func (l *late) Timeline(ctx context.Context, owner agent.Owner, id string, after int64) ([]*session.Record, error) {
-	view, err := l.Log.Timeline(ctx, owner, id, after)
+func (l *late) Reread(ctx context.Context, owner agent.Owner, id string, known map[string]*session.Record) ([]*session.Record, error) {
+	view, err := l.Log.Reread(ctx, owner, id, known)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []*session.Record
@@ -250,8 +250,8 @@ func (l *late) Timeline(ctx context.Context, owner agent.Owner, id string, after
 	return out, err
 }
 
-func (l *late) Session(ctx context.Context, owner agent.Owner, id string) (session.Session, error) {
-	row, err := l.Log.Session(ctx, owner, id)
+func (l *late) Standing(ctx context.Context, owner agent.Owner, id string) (session.Session, error) {
+	row, err := l.Log.Standing(ctx, owner, id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	row.Updated = row.Updated.Add(time.Duration(l.looks)) // every commit touches the row
