@@ -189,3 +189,17 @@ func TestPatchMemory(t *testing.T) {
 	b.gives(404, "PATCH", "/apps/tickets/users/bob/memory", `{"sessionId":"s1"}`)
 	b.gives(403, "PATCH", "/apps/tickets/users/eve/memory", `{"sessionId":"s1"}`)
 }
+
+// A file of the largest size goes in and comes out; a byte more does not.
+func TestLargestArtifact(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.gives(200, "POST", sessions, `{"sessionId":"s1"}`)
+	post := func(size int) string {
+		data := strings.Repeat("QUFB", size/3) + []string{"", "QQ", "QUE"}[size%3]
+		return `{"filename":"a","artifact":{"inlineData":{"data":"` + data + `","mimeType":""}}}`
+	}
+	b.gives(200, "POST", artifacts, post(session.MaxArtifact))
+	b.gives(413, "POST", artifacts, post(session.MaxArtifact+1))
+	require.Len(t, b.gives(200, "GET", artifacts+"/a", nil), len(`{"inlineData":{"data":""}}`)+(session.MaxArtifact+2)/3*4)
+}

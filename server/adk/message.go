@@ -3,8 +3,10 @@ package adk
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"google.golang.org/genai"
@@ -159,9 +161,8 @@ func decodePart(fields map[string]json.RawMessage) (*genai.Part, error) {
 		}
 		// Python's clients write URL-safe base64, JavaScript's the standard one.
 		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
-		text += strings.Repeat("=", (4-len(text)%4)%4)
-		if err := decode(json.RawMessage(`"`+text+`"`), &p.InlineData.Data); err != nil {
-			return nil, err
+		if p.InlineData.Data, err = base64.RawStdEncoding.DecodeString(text); err != nil {
+			return nil, fmt.Errorf("decode: %w", err)
 		}
 		if err := decode(data["mimeType"], &p.InlineData.MIMEType); err != nil {
 			return nil, err
