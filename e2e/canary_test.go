@@ -51,8 +51,15 @@ func TestNoSecretLeaks(t *testing.T) {
 		for _, of := range []string{"", "/events", "/status", "/artifacts", "/artifacts/a.txt", "/artifacts/a.txt/versions/metadata"} {
 			kept["GET "+run.path(of)] = keep.get(t, w.URL()+run.path(of))
 		}
+		traces := []string{"/dev/apps/assistant/debug/trace/session/" + run.id}
+		for _, e := range run.events() {
+			traces = append(traces, "/dev/apps/assistant/debug/trace/"+e.ID, "/dev"+run.path("/events/"+e.ID+"/graph"))
+		}
+		for _, path := range traces {
+			kept["GET "+path] = keep.get(t, w.URL()+path)
+		}
 	}
-	for _, path := range []string{"/runs?user=user&all=true", "/logins?user=user&all=true", "/list-apps?detailed=true", "/audit?user=user", "/accounts?user=user", "/apps/assistant/users/user/accounts"} {
+	for _, path := range []string{"/runs?user=user&all=true", "/logins?user=user&all=true", "/list-apps?detailed=true", "/apps/assistant/app-info", "/dev/apps/assistant/build_graph", "/dev/apps/assistant/build_graph_image", "/audit?user=user", "/accounts?user=user", "/apps/assistant/users/user/accounts"} {
 		kept["GET "+path] = keep.get(t, w.URL()+path)
 	}
 	require.NoError(t, w.Stop(stack.All()...))

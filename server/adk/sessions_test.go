@@ -108,6 +108,11 @@ func TestEventsAreReadAsTheyWereStored(t *testing.T) {
 	require.Contains(t, before, encode(t, streamtest.AuthConfig("r1")))
 	b.serve(streamtest.Reopen(t, b.path))
 	require.Equal(t, before, read())
+	status, patched := b.do(http.MethodPatch, sessions+"/s1", `{"stateDelta":{"a":1}}`)
+	require.Equal(t, http.StatusOK, status)
+	b.serve(streamtest.Reopen(t, b.path))
+	require.Equal(t, patched, read(), "and beside what a client writes")
+	require.Contains(t, patched, encode(t, streamtest.AuthConfig("r1")))
 	require.NotContains(t, before, "null", "ADK's clients refuse null")
 	require.Equal(t, p.Invocation, view[0].InvocationID)
 }
