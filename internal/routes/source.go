@@ -70,8 +70,9 @@ func (s *Source) parse(folder string) (*source, error) {
 		}
 		p.files[folder+"/"+filepath.Base(name)] = file
 	}
-	// Twice, since a constant may stand in a file before the one that it is made of.
-	for range 2 {
+	// Again until nothing new is found: a constant may stand in a file before those that it is made of.
+	for known := -1; known < len(p.consts); {
+		known = len(p.consts)
 		for _, file := range p.files {
 			s.constants(p, file)
 		}
