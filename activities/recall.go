@@ -197,7 +197,7 @@ func (a *Activities) preload(ctx context.Context, t *attempt, view []*session.Re
 	}
 	var lines []string
 	for _, m := range found {
-		text := strings.NewReplacer("<PAST_CONVERSATIONS>", "", "</PAST_CONVERSATIONS>", "").Replace(m.Text)
+		text := strings.ReplaceAll(m.Text, "PAST_CONVERSATIONS", "PAST CONVERSATIONS") // what was said cannot end the quotation
 		lines = append(lines, "Time: "+time.UnixMicro(int64(m.Time*1e6)).UTC().Format(time.RFC3339), m.Author+": "+text)
 	}
 	if len(lines) == 0 {

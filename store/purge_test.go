@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genai"
 
 	"tarry/agent"
 	"tarry/auth"
@@ -44,6 +45,9 @@ func (k *kit) rows(tables []string) map[string]int {
 func (k *kit) ended(name string) {
 	k.Helper()
 	row, request := k.waiting(ann, name, name)
+	k.save(row, "a", genai.NewPartFromText("x"))
+	k.append(row, theRun, said("said-"+name, session.KindUser, agent.UserAuthor, "hello", "model-call-"+name+row.Owner.App+row.Owner.User))
+	k.remember(row)
 	k.post(row, "in-"+name, "inv-"+name, "hello")
 	refused := k.begun(request)
 	require.NoError(k, k.s.Refuse(k.ctx, refused, "cookie", "code-"+name, 32))
