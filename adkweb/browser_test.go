@@ -111,7 +111,7 @@ func (p *play) attach(parent context.Context, options ...chromedp.ContextOption)
 
 func command[P, R any](b *tab, c cdp.Command[P, R], params P) R {
 	b.t.Helper()
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	result, err := chromedp.Call(ctx, c, params)
 	require.NoError(b.t, err)
@@ -176,21 +176,21 @@ func (b *tab) complaints() []string {
 
 func (b *tab) open(address string) {
 	b.t.Helper()
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, chromedp.Navigate(address)))
 }
 
 func (b *tab) reload() {
 	b.t.Helper()
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, chromedp.Reload()))
 }
 
 // eval runs script in the page.
 func eval[T any](b *tab, script string) (T, error) {
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script))
 }
@@ -250,7 +250,7 @@ func (b *tab) place(selector, text string) (x, y float64) {
 func (b *tab) click(selector, text string) {
 	b.t.Helper()
 	x, y := b.place(selector, text)
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, chromedp.MouseClickXY(x, y)))
 }
@@ -259,7 +259,7 @@ func (b *tab) click(selector, text string) {
 func (b *tab) hover(selector, text string) {
 	b.t.Helper()
 	x, y := b.place(selector, text)
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y)))
 }
@@ -286,7 +286,7 @@ func (b *tab) posted(text string) (n int) {
 // press presses keys.
 func (b *tab) press(keys string) {
 	b.t.Helper()
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, chromedp.KeyEvent(keys)))
 }
@@ -294,7 +294,7 @@ func (b *tab) press(keys string) {
 // replace types over all that stands in the field with the cursor.
 func (b *tab) replace(text string) {
 	b.t.Helper()
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, chromedp.KeyEvent("a", chromedp.KeyModifiers(2)), chromedp.KeyEvent(text)))
 }

@@ -57,6 +57,7 @@ type story struct {
 
 // run plays scenarios. What follows a failed step in its scenario is not tried.
 func run(t *testing.T, browser *chromium, stories []story) (n counts) {
+	t.Helper()
 	var plays []*play
 	for _, at := range stories {
 		for _, s := range at.scenarios {
@@ -98,6 +99,7 @@ func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 // try does a step and keeps what the windows show; a step fails as well if the console has errors that come from our answers.
 func (p *play) try(t *testing.T, s step) {
+	t.Helper()
 	p.t, p.quiet = t, ""
 	defer p.look()
 	s.do(p)
@@ -145,7 +147,7 @@ func (p *play) wrote() {
 }
 
 func (b *tab) keep(file string) {
-	ctx, cancel := within(b.ctx, patience)
+	ctx, cancel := within(b.ctx)
 	defer cancel()
 	if image, err := chromedp.Run(ctx, chromedp.CaptureScreenshot()); err == nil {
 		_ = os.WriteFile(file+".png", image, 0o600)

@@ -91,7 +91,7 @@ func (b *tab) close() {
 
 // forget stops looking at a window.
 func (b *tab) forget() {
-	b.play.tabs = slices.DeleteFunc(b.play.tabs, func(one *tab) bool { return one == b })
+	b.tabs = slices.DeleteFunc(b.tabs, func(one *tab) bool { return one == b })
 }
 
 // decides logs in at the provider in a popup, and says yes or no there.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,12 +72,12 @@ func shots(t *testing.T) string {
 	if dir == "" {
 		dir = "screenshots"
 	}
-	require.NoError(t, os.MkdirAll(dir, 0o750))
+	require.NoError(t, os.MkdirAll(dir, 0o750)) //nolint:gosec // a folder of whoever runs this
 	for _, pattern := range []string{"[0-9][0-9]-*.png", "[0-9][0-9]-*.html", "[0-9][0-9]-*.txt", "requests-*.txt"} {
 		old, err := filepath.Glob(filepath.Join(dir, pattern))
 		require.NoError(t, err)
 		for _, file := range old {
-			require.NoError(t, os.Remove(file))
+			require.NoError(t, os.Remove(file)) //nolint:gosec // as above
 		}
 	}
 	return absolute(t, dir)
@@ -91,6 +90,6 @@ func absolute(t *testing.T, path string) string {
 	return out
 }
 
-func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, patience)
 }

@@ -11,10 +11,10 @@ import (
 	"tarry/auth"
 )
 
-// sessionEvents are those of a session, as clients read them.
-func (b *bundle) sessionEvents(id string) (out []map[string]any) {
+// sessionEvents are those of session s1, as clients read them.
+func (b *bundle) sessionEvents() (out []map[string]any) {
 	b.t.Helper()
-	status, body := b.do(http.MethodGet, "/apps/tickets/users/ann/sessions/"+id, nil)
+	status, body := b.do(http.MethodGet, "/apps/tickets/users/ann/sessions/s1", nil)
 	require.Equal(b.t, http.StatusOK, status, body)
 	var s struct{ Events []map[string]any }
 	require.NoError(b.t, json.Unmarshal([]byte(body), &s))
@@ -47,17 +47,17 @@ func TestQuestionsThatEndedHaveReplies(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.pending()
-	replies, _ := repliesOf(t, b.sessionEvents("s1"))
+	replies, _ := repliesOf(t, b.sessionEvents())
 	require.Empty(t, replies, "the question is open")
 
 	p.Grant("r1")
-	before := b.sessionEvents("s1")
+	before := b.sessionEvents()
 	replies, places := repliesOf(t, before)
 	require.Equal(t, map[string]any{"id": "r1", "name": agent.RequestCredential, "response": map[string]any{"status": "granted"}}, replies["r1"])
 	require.Equal(t, len(before)-1, places["r1"], "after the question, and the run has not gone on")
 	p.Respond("call-1", "r1")
 	p.Say("Found it.")
-	after := b.sessionEvents("s1")
+	after := b.sessionEvents()
 	replies, places = repliesOf(t, after)
 	require.Len(t, replies, 1)
 	require.Equal(t, before[places["r1"]], after[places["r1"]], "it does not change")
@@ -67,7 +67,7 @@ func TestQuestionsThatEndedHaveReplies(t *testing.T) {
 	p.AskApproval("call-2", "r2")
 	_, err := b.handler.Confirmations.Confirm(t.Context(), func(o agent.Owner) bool { return o == ann }, "r2", false, auth.Consent{Payload: `"canary"`})
 	require.NoError(t, err)
-	events := b.sessionEvents("s1")
+	events := b.sessionEvents()
 	replies, _ = repliesOf(t, events)
 	require.Equal(t, map[string]any{"status": "denied", "confirmed": false}, replies["r2"]["response"])
 	require.NotContains(t, encode(t, events), "canary")

@@ -161,21 +161,22 @@ func inline(page []byte) (hashes []string) {
 	}
 	tokens := html.NewTokenizer(bytes.NewReader(page))
 	for {
-		switch kind := tokens.Next(); kind {
-		case html.ErrorToken:
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
 			return hashes
-		case html.StartTagToken, html.SelfClosingTagToken:
-			tag := tokens.Token()
-			external := false
-			for _, a := range tag.Attr {
-				external = external || a.Key == "src"
-				if strings.HasPrefix(a.Key, "on") {
-					add(a.Val)
-				}
+		}
+		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		tag, external := tokens.Token(), false
+		for _, a := range tag.Attr {
+			external = external || a.Key == "src"
+			if strings.HasPrefix(a.Key, "on") {
+				add(a.Val)
 			}
-			if tag.Data == "script" && !external && tokens.Next() == html.TextToken {
-				add(string(tokens.Raw()))
-			}
+		}
+		if tag.Data == "script" && !external && tokens.Next() == html.TextToken {
+			add(string(tokens.Raw()))
 		}
 	}
 }

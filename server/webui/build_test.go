@@ -75,7 +75,7 @@ func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	files := built()
 	dir := folder(t, files)
-	big, err := os.Create(filepath.Join(dir, "big.js")) //nolint:gosec // a test's folder
+	big, err := os.Create(filepath.Join(dir, "big.js"))
 	require.NoError(t, err)
 	require.NoError(t, big.Truncate(65<<20))
 	require.NoError(t, big.Close())
