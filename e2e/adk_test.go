@@ -111,6 +111,13 @@ func TestADKClientLogsIn(t *testing.T) {
 	require.Equal(t, "Four tickets.", events[len(events)-1].Content.Parts[0].Text)
 	require.Empty(t, asks(events), "what was sent before is not sent again")
 	require.Equal(t, 1, w.provider.Counts().TokenOK["authorization_code"])
+
+	// ADK's documented client has its person paste the address that the browser shows, which is our own page here.
+	require.Contains(t, page.URL.String(), w.URL()+"/oauth/callback/")
+	status, again := w.api.sse(reply(func(_, o map[string]any) { o["authResponseUri"] = page.URL.String() }), false)
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, events, again)
+	require.Equal(t, 1, w.provider.Counts().Token["authorization_code"])
 }
 
 // P27: a client that goes away does not stop the run.

@@ -36,7 +36,7 @@ func (d *entries) add(h *Handler, request auth.Request, said reply, args map[str
 	}
 	t := taker{key: *request.Need.Typed}
 	rest := t.take(said.response, 0)
-	if problem := h.check(rest, args, request.Correlator); problem != "" {
+	if problem := h.check(rest, args, request); problem != "" {
 		return invalid("%s: %s; send what was asked for in exchangedAuthCredential.%s and change nothing else, or open its authUri %s; the request stays as it is",
 			said.id, problem, wants(t.key), request.Link(h.PublicURL))
 	}

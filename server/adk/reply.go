@@ -65,7 +65,7 @@ func (h *Handler) hear(ctx context.Context, row session.Session, replies []reply
 			if err := typed.add(h, request, r, call.Args); err != nil {
 				return out, err
 			}
-		} else if problem := h.check(r.response, call.Args, request.Correlator); problem != "" {
+		} else if problem := h.check(r.response, call.Args, request); problem != "" {
 			return out, invalid("%s: %s; log in at its authUri %s instead; the request stays as it is", r.id, problem, request.Link(h.PublicURL))
 		}
 		if seq >= out.after {
@@ -168,20 +168,21 @@ func askedFor(args map[string]any) string {
 }
 
 // check says what is wrong with a response, or "".
-func (h *Handler) check(response any, args map[string]any, correlator string) string {
+func (h *Handler) check(response any, args map[string]any, request auth.Request) string {
 	issued := map[string]any{}
 	for key, value := range args {
 		if config, ok := value.(map[string]any); ok && camel(key) == "authConfig" {
 			issued, _ = normal(config).(map[string]any)
 		}
 	}
-	c := checker{issued: issued, returned: func(uri string) string { return h.returned(uri, correlator) }}
+	c := checker{issued: issued, returned: func(uri string) string { return h.returned(uri, request) }}
 	return c.response(response, 0)
 }
 
 // returned checks the address that a browser came back to. Our own connect page sends people back with our correlator and
-// a ticket that means nothing; any other code is a real one.
-func (h *Handler) returned(uri, correlator string) string {
+// a ticket that means nothing; any other code is a real one. Where nobody was sent back to, the person has the address of our own
+// callback to paste, and once the login is there its code is spent.
+func (h *Handler) returned(uri string, request auth.Request) string {
 	u, err := url.Parse(uri)
 	if err != nil {
 		return ""
@@ -199,11 +200,16 @@ func (h *Handler) returned(uri, correlator string) string {
 		return "authResponseUri holds a token, which this server does not take from clients"
 	case q.Get("code") == "":
 		return ""
-	case correlator == "" || q.Get("state") != correlator, !h.ours(u):
+	case request.Status == auth.StatusGranted && h.ours(u) && strings.HasPrefix(u.Path, callbackPath):
+		return ""
+	case request.Correlator == "" || q.Get("state") != request.Correlator, !h.ours(u):
 		return "authResponseUri holds an authorization code of a login that this server did not begin, and it was dropped"
 	}
 	return ""
 }
+
+// callbackPath is that of package connect, before the digest of an issuer.
+const callbackPath = "/oauth/callback/"
 
 func (h *Handler) ours(u *url.URL) bool {
 	public, err := url.Parse(h.publicURL())

@@ -167,6 +167,33 @@ func TestRepliesThatAreRefused(t *testing.T) { //nolint:tparallel // the store i
 	require.NotEmpty(t, p.Invocation)
 }
 
+// Where the browser was not sent back to the client, its person has the address of our callback to paste. Once the login is there
+// that is an acknowledgement as others are; before, and from elsewhere, it is refused.
+func TestAddressOfOurCallback(t *testing.T) {
+	t.Parallel()
+	ours, theirs := streamtest.Public+"/oauth/callback/abc?code=CANARY&state=providers", "https://evil.example/oauth/callback/abc?code=CANARY&state=providers"
+	b := setup(t)
+	p := b.pending()
+	for _, response := range []any{set("authResponseUri", ours), map[string]any{"result": ours}} {
+		status, body := b.do(http.MethodPost, "/run", request("s1", answer("r1", response)))
+		require.Equal(t, http.StatusBadRequest, status, body)
+	}
+	p.Grant("r1")
+	var got []<-chan []string
+	for _, response := range []any{set("authResponseUri", ours), map[string]any{"result": ours}} {
+		got = append(got, b.sse(request("s1", answer("r1", response))))
+	}
+	for _, response := range []any{set("authResponseUri", theirs), set("accessToken", "CANARY"), set("authResponseUri", streamtest.Public+"/dev-ui/?code=CANARY&state=x")} {
+		status, body := b.do(http.MethodPost, "/run", request("s1", answer("r1", response)))
+		require.Equal(t, http.StatusBadRequest, status, body)
+	}
+	want := texts(p.Respond("call-1", "r1"))
+	p.Finish(wire.EndDone, false)
+	for _, events := range got {
+		require.Equal(t, want, <-events)
+	}
+}
+
 // P34: a wrong id is an error that says which one would be right.
 func TestRepliesToTheWrongID(t *testing.T) {
 	t.Parallel()
