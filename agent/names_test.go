@@ -110,7 +110,7 @@ func TestSecretName(t *testing.T) {
 
 func TestRender(t *testing.T) {
 	t.Parallel()
-	state := map[string]string{"topic": "cats", "app:name": "Tarry", "user:x": "y", "temp:z": "t", "nested": "{topic}"}
+	state := map[string]string{"topic": "cats", "app:name": "Tarry", "user:x": "y", "temp:z": "t", "nested": "{topic}", "artifact.img/a b.txt": "be kind"}
 	lookup := func(key string) (string, bool) { v, ok := state[key]; return v, ok }
 	for template, want := range map[string]string{
 		"":                       "",
@@ -122,6 +122,8 @@ func TestRender(t *testing.T) {
 		`{"a": 1} {} { } {a b}`:  `{"a": 1} {} { } {a b}`,
 		"{app:user:x} {other:x}": "{app:user:x} {other:x}",
 		"{artifact.} {1a} {a-b}": "{artifact.} {1a} {a-b}",
+		"{artifact.img/a b.txt}": "be kind",
+		"{artifact.gone?}":       "",
 		"{open":                  "{open",
 	} {
 		got, err := agent.Render(template, lookup)
@@ -133,10 +135,12 @@ func TestRender(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 	require.Equal(t, "gone", missing.Key)
 	require.EqualError(t, err, "instruction names {gone}, which is not in the session's state; write {gone?} where it may be missing")
+	_, err = agent.Render("{artifact.gone.txt}", lookup)
+	require.EqualError(t, err, "instruction names {artifact.gone.txt}, and there is no such artifact; write {artifact.gone.txt?} where it may be missing")
 }
 
 func TestTemplateKeys(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"b", "app:a", "c"}, agent.TemplateKeys(`{b} {app:a} {b} {c?} {"x": 1}`))
+	require.Equal(t, []string{"b", "app:a", "c"}, agent.TemplateKeys(`{b} {app:a} {b} {c?} {artifact.d} {"x": 1}`))
 	require.Empty(t, agent.TemplateKeys("none"))
 }

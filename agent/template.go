@@ -48,7 +48,7 @@ func TemplateKeys(template string) []string {
 	seen := map[string]bool{}
 	// The lookup finds every key, so none is missing.
 	_, _ = Render(template, func(key string) (string, bool) {
-		if !seen[key] {
+		if !seen[key] && !strings.HasPrefix(key, ArtifactKey) {
 			seen[key] = true
 			keys = append(keys, key)
 		}
