@@ -22,8 +22,8 @@ type freeServer struct {
 	calls atomic.Int64
 }
 
-func newFreeServer(t testing.TB) *freeServer {
-	t.Helper()
+func newFreeServer(tb testing.TB) *freeServer {
+	tb.Helper()
 	f := &freeServer{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "free", Version: "1"}, nil)
 	type in struct {
@@ -34,7 +34,7 @@ func newFreeServer(t testing.TB) *freeServer {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "noted"}}}, nil, nil
 	})
 	hs := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
-	t.Cleanup(func() { hs.CloseClientConnections(); hs.Close() })
+	tb.Cleanup(func() { hs.CloseClientConnections(); hs.Close() })
 	f.url = hs.URL
 	return f
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // apiRoutes are the patterns of all routes behind the sign-in for APIs, so that none is forgotten.
-func apiRoutes(t testing.TB) (out []string) {
-	t.Helper()
+func apiRoutes(tb testing.TB) (out []string) {
+	tb.Helper()
 	all, err := routes.In("..").All("server", "server/accounts", "server/adk", "server/runs")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	method := regexp.MustCompile(`^[A-Z]+ `)
 	for _, r := range all {
 		switch {

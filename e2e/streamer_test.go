@@ -189,32 +189,32 @@ func (s *streamer) whole(ctx context.Context, bases ...string) error {
 }
 
 // events are the ids that were told, in order, and the words of pieces.
-func (s *streamer) told(t testing.TB) (ids, words []string) {
-	t.Helper()
+func (s *streamer) told(tb testing.TB) (ids, words []string) {
+	tb.Helper()
 	for _, f := range s.frames {
 		var e struct {
 			ID, Error, Author string
 			Partial           bool
 			Content           struct{ Parts []struct{ Text string } }
 		}
-		require.NoError(t, json.Unmarshal([]byte(f.data), &e), f.data)
-		require.Empty(t, e.Error, s.name)
+		require.NoError(tb, json.Unmarshal([]byte(f.data), &e), f.data)
+		require.Empty(tb, e.Error, s.name)
 		if e.Partial {
 			for _, p := range e.Content.Parts {
 				words = append(words, strings.Fields(p.Text)...)
 			}
 			continue
 		}
-		require.NotEmpty(t, e.ID, f.data)
+		require.NotEmpty(tb, e.ID, f.data)
 		ids = append(ids, e.ID)
 	}
 	return ids, words
 }
 
 // matches compares what was told with what is stored: no gap, no repeat, in order. Of pieces each word comes once, in order.
-func (s *streamer) matches(t testing.TB, w *world, what string) {
-	t.Helper()
-	ids, words := s.told(t)
+func (s *streamer) matches(tb testing.TB, w *world, what string) {
+	tb.Helper()
+	ids, words := s.told(tb)
 	want, said := []string{}, 0
 	for _, e := range (runHandle{w.api, "assistant", "user", s.session}).events() {
 		if e.Author == "user" {
@@ -224,14 +224,14 @@ func (s *streamer) matches(t testing.TB, w *world, what string) {
 			want = append(want, e.ID)
 		}
 	}
-	require.Equal(t, want, ids, "%s: %s", s.name, what)
-	require.Equal(t, 1, said, "%s: %s: the message is there once", s.name, what)
+	require.Equal(tb, want, ids, "%s: %s", s.name, what)
+	require.Equal(tb, 1, said, "%s: %s: the message is there once", s.name, what)
 	last := 0
 	for _, word := range words {
 		var n int
 		_, err := fmt.Sscanf(word, "w%d", &n)
-		require.NoError(t, err, word)
-		require.Greater(t, n, last, "%s: %s: pieces %v", s.name, what, words)
+		require.NoError(tb, err, word)
+		require.Greater(tb, n, last, "%s: %s: pieces %v", s.name, what, words)
 		last = n
 	}
 }

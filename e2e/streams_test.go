@@ -16,8 +16,8 @@ import (
 
 // notes is an agent that takes three notes and then says words. Each step takes a moment, so that a reader is there when it
 // happens.
-func notes(t testing.TB, delay, pace string) options {
-	t.Helper()
+func notes(tb testing.TB, delay, pace string) options {
+	tb.Helper()
 	var words []string
 	for i := range 12 {
 		words = append(words, fmt.Sprint("w", i+1))
@@ -25,7 +25,7 @@ func notes(t testing.TB, delay, pace string) options {
 	return options{
 		open: true,
 		agents: map[string]string{"assistant/root_agent.yaml": "name: assistant\nmodel: ${var:MODEL}\ntools:\n  - name: McpToolset\n    args:\n" +
-			"      streamable_http_connection_params:\n        url: " + newFreeServer(t).url + "\n"},
+			"      streamable_http_connection_params:\n        url: " + newFreeServer(tb).url + "\n"},
 		script: "agents:\n  - agent: assistant\n    steps:\n      - calls: [{name: note, args: {text: a}}]\n        delay: " + delay +
 			"\n      - calls: [{name: note, args: {text: b}}, {name: note, args: {text: c}}]\n        delay: " + delay +
 			"\n      - text: " + strings.Join(words, " ") + "\n        delay: " + delay + "\n        pace: " + pace + "\n",

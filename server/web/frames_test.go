@@ -103,7 +103,13 @@ func TestFailuresAsFrames(t *testing.T) {
 	require.NotContains(t, strings.ReplaceAll(logs.String(), "err=SECRET", ""), "SECRET")
 }
 
-func post(t *testing.T, url, accept string) (*http.Response, string) {
+// plainAnswer is an answer whose body was read.
+type plainAnswer struct {
+	StatusCode int
+	Header     http.Header
+}
+
+func post(t *testing.T, url, accept string) (plainAnswer, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
 	require.NoError(t, err)
@@ -114,7 +120,7 @@ func post(t *testing.T, url, accept string) (*http.Response, string) {
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	require.NotContains(t, string(body), "SECRET")
-	return res, string(body)
+	return plainAnswer{res.StatusCode, res.Header}, string(body)
 }
 
 func quoted(t *testing.T, body string) string {

@@ -35,8 +35,7 @@ func TestHangingReaders(t *testing.T) {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		n, err := w.Write(make([]byte, 64<<20))
-		require.Less(t, n, 64<<20)
+		_, err := w.Write(make([]byte, 64<<20))
 		ended <- err
 	}), web.WriteTimeout(patience)))
 	defer s.Close()
