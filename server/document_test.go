@@ -30,6 +30,7 @@ import (
 	"tarry/server/signin"
 	"tarry/server/stream/streamtest"
 	"tarry/session"
+	"tarry/store/storetest"
 	"tarry/wire"
 )
 
@@ -64,7 +65,7 @@ func newDescribed(t *testing.T) *described {
 	dir := t.TempDir()
 	d := &described{t: t, logs: &bytes.Buffer{}, peer: "192.0.2.7:1"}
 	log := slog.New(slog.NewTextHandler(d.logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	d.parts, err = wiring.Open(t.Context(), wiring.Config{DatabaseURL: auth.NewSecret(dir + "/db"), DataDir: dir, PublicURL: public, Log: log})
+	d.parts, err = wiring.Open(t.Context(), wiring.Config{DatabaseURL: auth.NewSecret(storetest.URL(t)), DataDir: dir, PublicURL: public, Log: log})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.parts.Close()) })
 	require.NoError(t, d.parts.Store.Publish(t.Context(), &agent.Definition{App: "tickets", Root: &agent.Agent{Name: "helper", Kind: agent.KindLLM, Description: "answers tickets"}}))
@@ -124,8 +125,9 @@ func TestRequestsMadeFromTheDocument(t *testing.T) {
 	for name, values := range bobs {
 		known[name] = append(known[name], values...)
 	}
-	known["user"] = append(known["user"], signin.Me)
-	known["app"] = []string{"tickets", "other"}
+	// Mostly what bob may: behind a refusal there is little to find.
+	known["user"] = append(known["user"], bobs["user"][0], signin.Me, signin.Me, signin.Me)
+	known["app"] = []string{"tickets", "tickets", "tickets", "tickets", "other"}
 	for property, of := range map[string]string{"appName": "app", "userId": "user", "sessionId": "session", "invocationId": "invocation", "functionCallEventId": "event", "id": "request"} {
 		known[property] = known[of]
 	}
