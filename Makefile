@@ -19,7 +19,7 @@ CALLBACKS := yes
 BENCH_CALLBACKS := 10x
 TEST_TIMEOUT := 25m
 # The end-to-end tests that look for secrets everywhere: they run on both databases.
-CANARIES := NoSecretLeaks|EchoLeakNothing|TestKeysFromThePage|TestKeysInADKReplies|TestDeviceCodeThroughAKill|TestPeopleAndTheirLinks|TestServicesClaim
+CANARIES := NoSecretLeaks|EchoLeakNothing|TestKeysFromThePage|TestKeysInADKReplies|TestADKKeyVariants|TestDeviceCodeThroughAKill|TestPeopleAndTheirLinks|TestServicesClaim
 # A minute for 30 kills, and an hour for the rest; 60 kills a minute is what two cores do.
 SOAK_TIMEOUT := $(shell echo $$((60 + $(SOAK_POINTS) / 30)))m
 INTEROP_TIMEOUT := 15m

@@ -20,11 +20,7 @@ func TestADKLoginsThatFail(t *testing.T) {
 	o.env = append(o.env, "TARRY_RETURN_URLS="+popupBack)
 	w := newWorld(t, o)
 	for name, c := range map[string]struct{ app, says string }{"denied": {"assistant", "did not allow"}, "too late": {"brief", "deadline"}} {
-		s := w.adkSession(strings.ReplaceAll(name, " ", "-"))
-		if c.app != s.app {
-			require.Equal(t, http.StatusOK, w.api.call("POST", "/apps/"+c.app+"/users/"+s.user+"/sessions", map[string]string{"sessionId": s.id}, nil))
-			s.app = c.app
-		}
+		s := w.adkSessionOf(c.app, strings.ReplaceAll(name, " ", "-"))
 		events := s.say("Which tickets?")
 		f := s.requested(events)[0]
 		late, callback := w.toCallback(f.link()) // begun before, and finished after

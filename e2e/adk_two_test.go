@@ -48,11 +48,7 @@ func TestADKTwoRequests(t *testing.T) {
 			for _, first := range []string{"list_tickets", "other_list_tickets"} {
 				name := app + ", " + means + ", " + first + " first"
 				sessions++
-				s := w.adkSession(fmt.Sprint("user", sessions))
-				if app != s.app {
-					require.Equal(t, http.StatusOK, w.api.call("POST", "/apps/"+app+"/users/"+s.user+"/sessions", map[string]string{"sessionId": s.id}, nil))
-					s.app = app
-				}
+				s := w.adkSessionOf(app, fmt.Sprint("user", sessions))
 				events := s.say("Go.")
 				both := s.requested(events)
 				require.Len(t, both, 2, name)

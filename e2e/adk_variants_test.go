@@ -27,9 +27,14 @@ type adkSession struct {
 
 func (w *world) adkSession(user string) adkSession {
 	w.t.Helper()
+	return w.adkSessionOf("assistant", user)
+}
+
+func (w *world) adkSessionOf(app, user string) adkSession {
+	w.t.Helper()
 	var made struct{ ID string }
-	require.Equal(w.t, http.StatusOK, w.api.call("POST", "/apps/assistant/users/"+user+"/sessions", nil, &made))
-	return adkSession{runHandle{w.api, "assistant", user, made.ID}, w}
+	require.Equal(w.t, http.StatusOK, w.api.call("POST", "/apps/"+app+"/users/"+user+"/sessions", nil, &made))
+	return adkSession{runHandle{w.api, app, user, made.ID}, w}
 }
 
 // body is a request for a run, with what more says beside it.
