@@ -25,7 +25,7 @@ import (
 )
 
 // patience is longer than anything takes on a machine that is busy.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // chromium is a running browser.
 type chromium struct {
