@@ -57,6 +57,7 @@ var plainFields = map[string]string{
 	"server/signin attempt.Nonce":            "JSON on its way into the sealed cookie and out of it",
 	"server/signin attempt.Verifier":         "JSON on its way into the sealed cookie and out of it",
 	"server/signin authorizationAnswer.code": "the query of a request",
+	"server/adk event.code":                  "the errorCode of an event",
 	"tarrytest Wait.Key":                     "the name credential_key",
 	"tools/mcp request.token":                "a progress token of MCP, a number",
 	"wire ReadInput.Key":                     "a name in the store",
