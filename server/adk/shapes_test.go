@@ -166,8 +166,10 @@ func TestShapes(t *testing.T) {
 	}
 	_, body := b.do(http.MethodGet, dev+"/debug/trace/"+said.ID, nil)
 	shape{
-		keys: []string{"name", "start_time", "end_time", "trace_id", "span_id", "parent_span_id", "gcp.vertex.agent.event_id", "gcp.vertex.agent.llm_request",
-			"gcp.vertex.agent.llm_response", "gcp.vertex.agent.invocation_id", "gcp.vertex.agent.session_id", "gen_ai.system"},
+		keys: []string{
+			"name", "start_time", "end_time", "trace_id", "span_id", "parent_span_id", "gcp.vertex.agent.event_id", "gcp.vertex.agent.llm_request",
+			"gcp.vertex.agent.llm_response", "gcp.vertex.agent.invocation_id", "gcp.vertex.agent.session_id", "gen_ai.system",
+		},
 		maybe: []string{"gen_ai.agent.name", "gen_ai.conversation.id", "gen_ai.request.model"},
 	}.check(t, "trace", decode(t, body))
 	p.Finish(wire.EndDone, false)

@@ -103,6 +103,8 @@ func TestWebUIReplies(t *testing.T) {
 				} else if event == view[len(view)-1].ID {
 					p.Finish(wire.EndDone, false)
 					require.Empty(t, <-got)
+				} else {
+					<-got // it ends before the test does
 				}
 			}
 		})
