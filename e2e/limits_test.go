@@ -47,7 +47,7 @@ func TestRatesOverHTTP(t *testing.T) {
 	}
 	require.Greater(t, len(groups["runs"]), 5)
 	require.Greater(t, len(groups["logins"]), 4)
-	ask := func(c apiClient, route, accept string) (plainAnswer, string) {
+	ask := func(c apiClient, route, accept string) (answered, string) {
 		method, path, _ := strings.Cut(route, " ")
 		return c.exchange(method, fill.Replace(path), strings.NewReader("{}"), http.Header{"Accept": {accept}})
 	}
@@ -88,14 +88,8 @@ func TestRatesOverHTTP(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode, "somebody else")
 }
 
-// plainAnswer is an answer whose body was read.
-type plainAnswer struct {
-	StatusCode int
-	Header     http.Header
-}
-
 // exchange sends a request as it is.
-func (c apiClient) exchange(method, path string, body io.Reader, header http.Header) (plainAnswer, string) {
+func (c apiClient) exchange(method, path string, body io.Reader, header http.Header) (answered, string) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, body)
 	require.NoError(c.t, err)
@@ -111,11 +105,11 @@ func (c apiClient) exchange(method, path string, body io.Reader, header http.Hea
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(c.t, err)
-	return plainAnswer{resp.StatusCode, resp.Header}, string(text)
+	return answered{resp.StatusCode, resp.Header}, string(text)
 }
 
 // oneFrame is the error of an answer that is one frame, as ADK's web UI would show it.
-func oneFrame(t *testing.T, resp plainAnswer, body string) string {
+func oneFrame(t *testing.T, resp answered, body string) string {
 	t.Helper()
 	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"), body)
 	data, ok := strings.CutPrefix(strings.TrimSuffix(body, "\n\n"), "data: ")
@@ -166,7 +160,7 @@ func TestFailuresReachTheWebUI(t *testing.T) {
 		"too large":        {alice.token, in("me", r.id, map[string]any{"text": strings.Repeat("x", 17<<20)}), nil, 413, 413, "larger than"},
 		"too large, chunk": {alice.token, "chunked", nil, 413, 413, "larger than"},
 	} {
-		send := func(accept string) (plainAnswer, string) {
+		send := func(accept string) (answered, string) {
 			header := http.Header{"Accept": {accept}}
 			for key, values := range tc.header {
 				header[key] = values
