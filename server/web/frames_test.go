@@ -100,6 +100,7 @@ func TestFailuresAsFrames(t *testing.T) {
 		require.Error(t, err)
 		require.NoError(t, res.Body.Close())
 	}
+	server.Close() // and with it whoever writes to the log
 	require.NotContains(t, strings.ReplaceAll(logs.String(), "err=SECRET", ""), "SECRET")
 }
 
