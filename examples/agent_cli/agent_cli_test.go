@@ -96,11 +96,11 @@ type fake struct {
 	*httptest.Server
 	t       *testing.T
 	answers []answer
-	stored  []string
 
-	mu   sync.Mutex
-	got  []request
-	sent int
+	mu     sync.Mutex
+	stored []string
+	got    []request
+	sent   int
 }
 
 func newFake(t *testing.T, answers ...answer) *fake {
@@ -109,6 +109,13 @@ func newFake(t *testing.T, answers ...answer) *fake {
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
 	return f
+}
+
+// keeps is what the session holds already.
+func (f *fake) keeps(events ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stored = events
 }
 
 func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
@@ -122,6 +129,8 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	case "POST /apps/tickets/users/ann/sessions":
 		_, _ = io.WriteString(w, `{"id":"s1","events":[],"state":{}}`)
 	case "GET /apps/tickets/users/ann/sessions/s1":
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		_, _ = io.WriteString(w, `{"id":"s1","events":[`+strings.Join(f.stored, ",")+`]}`)
 	case "POST /run_sse":
 		f.run(w, r)
@@ -366,10 +375,10 @@ func TestGoesOnLater(t *testing.T) {
 				answer{events: []string{event("e4", []string{"r4"}, login("r4", "c-4"))}},
 				answer{events: []string{responds("e5", "c-4", `{}`), says("e6", "Later.")}},
 			)
-			f.stored = []string{
+			f.keeps(
 				event("e0", []string{"r0"}, login("r0", "_adk_toolset_auth_McpToolset")), says("e1", "listed"),
 				event("e2", []string{"r2"}, login("r2", "c-4")),
-			}
+			)
 			p = launch(t, line, f.args("--app", "tickets", "--session", "s1")...)
 			p.waitFor("request=r4")
 			p.enter("")
