@@ -25,14 +25,14 @@ type reader struct {
 	last  string // id
 }
 
-// reads sends a run request. headers are pairs.
-func (b *bundle) reads(body any, headers ...string) *reader {
+// reads sends a run request, with a header if one is given: its name and value.
+func (b *bundle) reads(body any, header ...string) *reader {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+"/run_sse", strings.NewReader(encode(b.t, body)))
 	require.NoError(b.t, err)
 	r.Header.Set("Accept", "text/event-stream")
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+	if len(header) == 2 {
+		r.Header.Set(header[0], header[1])
 	}
 	response, err := (&http.Client{}).Do(r)
 	require.NoError(b.t, err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrCursor: a text is not the id of a frame.
+// ErrCursor is for a text that is not the id of a frame.
 var ErrCursor = errors.New("stream: not the id of a frame")
 
 // Cursor is how far a reader has read: the id of a frame, and what a reader that comes back sends as Last-Event-ID (WHATWG HTML,
