@@ -84,7 +84,7 @@ func setup(t *testing.T) *bundle {
 	answers := &inputs.Service{Store: s, Vault: v, Log: slog.New(slog.DiscardHandler)}
 	b := &bundle{t: t, store: s, answers: answers, cancels: make(chan string, 10)}
 	h := &runs.Handler{
-		Log: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: engine{b}, Histories: engine{b}, Lists: s,
+		Log: s, Partials: s, Apps: s, Requests: s, Starter: starter{s}, Canceller: engine{b}, Histories: engine{b}, Lists: s,
 		Confirmations: answers, Answers: answers,
 		Owner: func(_ *http.Request, app, user string) (agent.Owner, error) {
 			owner := agent.Owner{App: app, User: user}
