@@ -127,7 +127,7 @@ func (p *oneProcess) build(quiet *slog.Logger) {
 	require.NoError(p.t, err)
 	p.acts, err = activities.New(activities.Config{
 		Log: announced{p.parts.Store, p}, Definitions: p.parts.Store, Listings: p.parts.Store, Requests: p.parts.Store,
-		Models: registry, Functions: none, Builtins: none, Toolsets: toolsets,
+		Artifacts: p.parts.Store, Memory: p.parts.Store, Models: registry, Functions: none, Builtins: none, Toolsets: toolsets,
 		Broker: func(owner agent.Owner, use activities.Use, scrub *auth.Scrubber) auth.Broker {
 			return p.parts.Logins.Broker(owner, oauth.Use(use), scrub)
 		},

@@ -100,5 +100,4 @@ func TestAnswerIsReadAlongThroughKills(t *testing.T) {
 	require.Len(t, whole, 1)
 	require.Equal(t, answer, whole[0].Content.Parts[0].Text)
 	require.Equal(t, []string{"0"}, w.query(`SELECT COUNT(*) FROM partials`))
-	require.Greater(t, len(seen), 3)
 }
