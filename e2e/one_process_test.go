@@ -183,7 +183,10 @@ func (p *oneProcess) run(user, id string) (status string, err error) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id})
 	env.SetTestTimeout(p.patience)
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&ownRun{}}})
+	env.SetWorkerOptions(worker.Options{
+		Interceptors:             []interceptor.WorkerInterceptor{&ownRun{}},
+		DeadlockDetectionTimeout: p.patience, // hundreds of runs share the machine with all other tests: one may get no turn for a second
+	})
 	env.RegisterWorkflowWithOptions(workflows.Agents(nil).Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	p.acts.Register(env)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(wire.SignalMessage, wire.Message{Inbox: message.ID}) }, 0)
