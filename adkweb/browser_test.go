@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"tarry/internal/demo"
 )
 
 // patience is longer than anything takes on a machine that is busy.
@@ -34,23 +35,10 @@ type chromium struct {
 	shots string
 }
 
-// executable is the browser of TARRY_CHROMIUM, or the first of its usual names.
-func executable() (string, bool) {
-	if path := os.Getenv("TARRY_CHROMIUM"); path != "" {
-		return path, true
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, true
-		}
-	}
-	return "", false
-}
-
 // start starts Chromium, which ends with the test.
 func start(t *testing.T) *chromium {
 	t.Helper()
-	path, found := executable()
+	path, found := demo.Chromium(os.Getenv("TARRY_CHROMIUM"))
 	require.True(t, found, "there is no Chromium: install the package chromium, or name one in TARRY_CHROMIUM")
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(2*patience), chromedp.WindowSize(1280, 900),

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -19,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"tarry/internal/demo"
 )
 
 // patience is longer than anything takes on a machine that is busy.
@@ -31,23 +32,10 @@ type chromium struct {
 	shots string
 }
 
-// executable is the browser of TARRY_CHROMIUM, or the first of its usual names.
-func executable() (string, bool) {
-	if path := os.Getenv("TARRY_CHROMIUM"); path != "" {
-		return path, true
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, true
-		}
-	}
-	return "", false
-}
-
 // start starts Chromium, which ends with the test. Without one the test is skipped, but not in CI.
 func start(t *testing.T) *chromium {
 	t.Helper()
-	path, found := executable()
+	path, found := demo.Chromium(os.Getenv("TARRY_CHROMIUM"))
 	if !found {
 		require.NotEqual(t, "true", os.Getenv("CI"), "there is no Chromium: install the package chromium, or name one in TARRY_CHROMIUM")
 		t.Skip("there is no Chromium: install the package chromium, or name one in TARRY_CHROMIUM")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"tarry/agent"
 	"tarry/server/web"
 	"tarry/session"
 )
@@ -48,10 +47,11 @@ func (h *Handler) patch(w http.ResponseWriter, r *http.Request) (sessionJSON, er
 		return sessionJSON{}, invalid("stateDelta is not an object")
 	}
 	id := r.PathValue("session")
-	if _, err := h.session(r.Context(), owner, id); err != nil {
+	row, err := h.session(r.Context(), owner, id)
+	if err != nil {
 		return sessionJSON{}, err
 	}
-	if delta, err = h.changes(r.Context(), owner, id, delta); err != nil {
+	if delta, err = h.changes(r.Context(), row, delta); err != nil {
 		return sessionJSON{}, err
 	}
 	if delta, err = clientState("stateDelta", delta); err != nil {
@@ -69,15 +69,11 @@ func (h *Handler) patch(w http.ResponseWriter, r *http.Request) (sessionJSON, er
 
 // changes leaves out what a new name for a session merely repeats: from its list of sessions, ADK's web UI sends all the state
 // that it has seen along with the name, which would undo what runs have written since.
-func (h *Handler) changes(ctx context.Context, owner agent.Owner, id string, delta map[string]any) (map[string]any, error) {
+func (h *Handler) changes(ctx context.Context, row session.Session, delta map[string]any) (map[string]any, error) {
 	if _, named := delta[sessionMetadata]; !named || len(delta) == 1 {
 		return delta, nil
 	}
-	row, err := h.Log.Session(ctx, owner, id)
-	if err != nil {
-		return nil, noSession(err, id)
-	}
-	state, err := h.Log.State(ctx, owner, id)
+	state, err := h.Log.State(ctx, row.Owner, row.ID)
 	if err != nil {
 		return nil, fmt.Errorf("patch session: %w", err)
 	}

@@ -40,14 +40,6 @@ func (k messageKey) id(row session.Session, role string) string {
 	return uuid.NewSHA1(session, []byte(role+"\x00"+string(k))).String()
 }
 
-// lastEventID is where a client that comes back has been: by header, or by query where it cannot set any.
-func lastEventID(r *http.Request) string {
-	if id := r.Header.Get("Last-Event-Id"); id != "" {
-		return id
-	}
-	return r.URL.Query().Get("starting_after")
-}
-
 // cursor is where a turn begins.
 func (t turn) cursor() stream.Cursor {
 	c := stream.Cursor{Partial: t.partial, Request: t.request}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/genai"
@@ -41,7 +40,7 @@ func (h *Handler) withReplies(ctx context.Context, owner agent.Owner, view []*se
 			return nil, fmt.Errorf("encode reply: %w", err)
 		}
 		place := index[e.ID] + 1
-		for place < len(view) && view[place].Timestamp < seconds(r.Ended) {
+		for place < len(view) && view[place].Timestamp < session.Seconds(r.Ended) {
 			place++
 		}
 		at[place] = append(at[place], body)
@@ -51,13 +50,6 @@ func (h *Handler) withReplies(ctx context.Context, owner agent.Owner, view []*se
 		out = append(append(out, at[i]...), e.Body)
 	}
 	return append(out, at[len(view)]...), nil
-}
-
-func seconds(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return float64(t.UnixMicro()) / 1e6
 }
 
 // replyEvent is always the same for a request.
@@ -71,7 +63,7 @@ func replyEvent(asked *session.Record, call *genai.FunctionCall, r auth.Request)
 	}
 	return session.Event{
 		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("tarry:reply:"+call.ID)).String(), InvocationID: asked.InvocationID, Author: agent.UserAuthor, Branch: asked.Branch,
-		IsolationScope: asked.IsolationScope, Timestamp: max(asked.Timestamp, seconds(r.Ended)),
+		IsolationScope: asked.IsolationScope, Timestamp: max(asked.Timestamp, session.Seconds(r.Ended)),
 		Content: &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{ID: call.ID, Name: call.Name, Response: response}}}},
 	}
 }

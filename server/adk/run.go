@@ -120,7 +120,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (turn, error) {
 		return turn{}, noSession(err, in.session)
 	}
 	t := turn{owner: owner, session: row.ID, request: in.request, pieces: in.streaming}
-	if id := lastEventID(r); id != "" {
+	if id := stream.LastEventID(r); id != "" {
 		return t, h.readOn(r.Context(), row, in, id, &t)
 	}
 	if len(in.message.replies) > 0 {

@@ -39,10 +39,10 @@ type sessionJSON struct {
 	LastUpdateTime float64           `json:"lastUpdateTime"` // seconds since 1970
 }
 
-func sessionOf(row session.Session, state map[string]any, view []*session.Record) sessionJSON {
+func sessionOf(row session.Session, state map[string]any) sessionJSON {
 	out := sessionJSON{
 		ID: row.ID, AppName: row.Owner.App, UserID: row.Owner.User,
-		State: state, Events: bodies(view), LastUpdateTime: float64(row.Updated.UnixMicro()) / 1e6,
+		State: state, Events: []json.RawMessage{}, LastUpdateTime: session.Seconds(row.Updated),
 	}
 	if out.State == nil {
 		out.State = map[string]any{}
@@ -93,7 +93,7 @@ func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) {
 		} else {
 			size += len(body)
 		}
-		out = append(out, sessionOf(row, state, nil))
+		out = append(out, sessionOf(row, state))
 	}
 	web.JSON(w, http.StatusOK, out)
 }
@@ -135,7 +135,7 @@ func (h *Handler) load(ctx context.Context, owner agent.Owner, id string) (sessi
 	if err != nil {
 		return sessionJSON{}, noSession(err, id)
 	}
-	out := sessionOf(row, state, nil)
+	out := sessionOf(row, state)
 	out.Events, err = h.withReplies(ctx, owner, view)
 	return out, err
 }

@@ -71,13 +71,7 @@ func nextEvents(r *http.Request, after int64) string {
 func (h *Handler) options(r *http.Request) (stream.Options, error) {
 	q := r.URL.Query()
 	o := stream.Options{Invocation: q.Get("invocation"), Requests: h.Requests, Poll: h.Poll, Every: h.Heartbeat}
-	after := r.Header.Get("Last-Event-Id") // newer than the query, which a client that reconnects repeats
-	for _, name := range []string{"after", "starting_after"} {
-		if after == "" {
-			after = q.Get(name)
-		}
-	}
-	if after != "" {
+	if after := stream.LastEventID(r, "after"); after != "" {
 		at, err := stream.ParseCursor(after)
 		if err != nil {
 			return o, web.Refusal(http.StatusBadRequest, "after, starting_after and Last-Event-ID are the id of a frame of this session's streams, such as 57")

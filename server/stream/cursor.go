@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,21 @@ func ParseCursor(text string) (c Cursor, err error) {
 		return Cursor{}, ErrCursor
 	}
 	return c, nil
+}
+
+// LastEventID is the id of the frame behind which a client that comes back wants to go on: the header, which is newer than a query
+// that the client repeats, else the query's starting_after or what older clients call it. Empty: from the beginning.
+func LastEventID(r *http.Request, older ...string) string {
+	if id := r.Header.Get("Last-Event-Id"); id != "" {
+		return id
+	}
+	query := r.URL.Query()
+	for _, name := range append(older, "starting_after") {
+		if id := query.Get(name); id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 func number(text string) (int64, error) {

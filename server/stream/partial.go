@@ -41,7 +41,7 @@ func (f *follower) listen(ctx context.Context) ([]session.Partial, error) {
 // tell emits the pieces of one event, or with none named those whose event is not stored.
 func (f *follower) tell(all []session.Partial, event string) error {
 	for _, p := range all {
-		if f.pieces.told[p.Seq] || event != "" && p.Of != event || event == "" && f.stored(p.Of) {
+		if f.pieces.told[p.Seq] || event != "" && p.Of != event || event == "" && f.known[p.Of] != nil {
 			continue
 		}
 		if err := f.o.EmitPartial(p); err != nil {
@@ -60,9 +60,4 @@ func (f *follower) tell(all []session.Partial, event string) error {
 		}
 	}
 	return nil
-}
-
-// stored says whether the reader has the whole of what a piece belongs to.
-func (f *follower) stored(event string) bool {
-	return slices.ContainsFunc(f.view, func(r *session.Record) bool { return r.ID == event })
 }
