@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"tarry/internal/demo"
 	"tarry/internal/stack"
+	"tarry/server/signin"
 )
 
 // groupOf is what a route is counted as: what writes as runs, what answers a question as logins, what reads or ends something
@@ -85,6 +87,61 @@ func TestRatesOverHTTP(t *testing.T) {
 	require.Contains(t, oneFrame(t, resp, body), "too many requests")
 	resp, _ = ask(p.program("rested"), "POST /run_sse", "text/event-stream")
 	require.Equal(t, http.StatusOK, resp.StatusCode, "somebody else")
+}
+
+// What one person has open at once is counted on each route that goes on: a stream that ends makes room, what does not go on
+// needs none, and nobody else is in the way.
+func TestOpenStreamsOverHTTP(t *testing.T) {
+	t.Parallel()
+	o := single(call("list_tickets") + text("ok"))
+	o.env = []string{"TARRY_RATE=streams=2"}
+	p := newPeople(t, o, "")
+	ann, ben := p.program("ann"), p.program("ben")
+	session := func(c apiClient) string {
+		r := c.startAs(signin.Me, "assistant", map[string]string{"task": "Go."})
+		p.eventually("the run does not wait", func() bool { return r.status().State == "waiting" })
+		return r.id
+	}
+	follow := func(session string) string {
+		return "/apps/assistant/users/me/sessions/" + session + "/events?follow=true"
+	}
+	hers, his := session(ann), session(ben)
+	open := func(c apiClient, path string) (status int, end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, http.NoBody)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+c.token)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		return resp.StatusCode, func() { cancel(); _ = resp.Body.Close() }
+	}
+	var ends []func()
+	for range 2 {
+		status, end := open(ann, follow(hers))
+		require.Equal(t, http.StatusOK, status)
+		ends = append(ends, end)
+	}
+	message := `{"appName":"assistant","userId":"me","sessionId":"` + hers + `","newMessage":{"parts":[{"text":"Go."}]}}`
+	for _, c := range []struct{ method, path, body string }{{"GET", follow(hers), ""}, {"POST", "/run", message}, {"POST", "/run_sse", message}} {
+		resp, body := ann.exchange(c.method, c.path, strings.NewReader(c.body), nil)
+		require.Equal(t, http.StatusTooManyRequests, resp.StatusCode, c.path)
+		require.Equal(t, "1", resp.Header.Get("Retry-After"), c.path)
+		require.Contains(t, body, "end one of them first", c.path)
+	}
+	resp, body := ann.exchange("POST", "/run_sse", strings.NewReader(message), http.Header{"Accept": {"text/event-stream"}})
+	require.Contains(t, oneFrame(t, resp, body), "end one of them first")
+	resp, _ = ann.exchange("GET", strings.TrimSuffix(follow(hers), "?follow=true"), strings.NewReader(""), nil)
+	require.Equal(t, http.StatusOK, resp.StatusCode, "a list does not go on")
+	status, end := open(ben, follow(his))
+	require.Equal(t, http.StatusOK, status, "somebody else")
+	end()
+	ends[0]()
+	p.eventually("a stream that ended makes no room", func() bool {
+		status, end := open(ann, follow(hers))
+		end()
+		return status == http.StatusOK
+	})
+	ends[1]()
 }
 
 // exchange sends a request as it is.

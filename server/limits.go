@@ -29,6 +29,8 @@ type measure struct {
 	kind web.Kind
 	// body is in bytes.
 	body int64
+	// streams says whether a request is answered for as long as something goes on; nil: never.
+	streams func(*http.Request) bool
 }
 
 // measureOf goes by a route's pattern. What writes counts as a run, also what is added one day; what only reads or ends something
@@ -43,7 +45,9 @@ func measureOf(pattern string) measure {
 	case ofSession + "/cancel", ofSession + "/calls/{call}/cancel", ofUser + "/accounts/{account}/revoke":
 		out.kind = ""
 	case "/run", "/run_sse":
-		out.body = maxMessage
+		out.body, out.streams = maxMessage, always
+	case ofSession + "/events":
+		out.streams = follows
 	case ofSession + "/artifacts":
 		out.body = maxFile
 	}
@@ -52,6 +56,10 @@ func measureOf(pattern string) measure {
 	}
 	return out
 }
+
+func always(*http.Request) bool { return true }
+
+func follows(r *http.Request) bool { return web.Truth(r, "follow") }
 
 // limited counts calls of the API, and bounds what they send.
 func (s *Server) limited(limits *web.Limits, api *http.ServeMux) http.Handler {
@@ -64,6 +72,13 @@ func (s *Server) limited(limits *web.Limits, api *http.ServeMux) http.Handler {
 		m := measureOf(pattern)
 		if m.kind != "" && !s.within(limits, m.kind, w, r) {
 			return
+		}
+		if m.streams != nil && m.streams(r) {
+			release, ok := s.hold(limits, w, r)
+			if !ok {
+				return
+			}
+			defer release()
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, m.body)
 		api.ServeHTTP(w, r)
@@ -114,13 +129,9 @@ func (s *Server) limitedForms(limits *web.Limits) web.Middleware {
 // within counts by who has signed in, or by address where nobody has. The one operator of a server without sign-in has no limit:
 // there is nobody else to protect.
 func (s *Server) within(limits *web.Limits, kind web.Kind, w http.ResponseWriter, r *http.Request) bool {
-	caller := signin.FromContext(r.Context())
-	key := "subject " + caller.Subject
-	switch caller.Mode {
-	case signin.ModeNone:
+	key, counted := s.callerOf(r)
+	if !counted {
 		return true
-	case signin.ModeGuest:
-		key = "address " + s.Proxies.Key(r)
 	}
 	wait, ok := limits.Allow(kind, key)
 	if ok {
@@ -129,4 +140,29 @@ func (s *Server) within(limits *web.Limits, kind web.Kind, w http.ResponseWriter
 	s.Log.InfoContext(r.Context(), "too many requests", "kind", string(kind), "request_id", web.RequestID(r.Context()))
 	web.TooMany(w, r, wait)
 	return false
+}
+
+// hold counts an answer that goes on, until it is released.
+func (s *Server) hold(limits *web.Limits, w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
+	key, counted := s.callerOf(r)
+	if !counted {
+		return func() {}, true
+	}
+	if release, ok = limits.Hold(key); !ok {
+		s.Log.InfoContext(r.Context(), "too many requests", "kind", string(web.OpenStreams), "request_id", web.RequestID(r.Context()))
+		web.TooManyStreams(w, r)
+	}
+	return release, ok
+}
+
+// callerOf names who is counted; counted is false for who has no limit.
+func (s *Server) callerOf(r *http.Request) (key string, counted bool) {
+	caller := signin.FromContext(r.Context())
+	switch caller.Mode {
+	case signin.ModeNone:
+		return "", false
+	case signin.ModeGuest:
+		return "address " + s.Proxies.Key(r), true
+	}
+	return "subject " + caller.Subject, true
 }

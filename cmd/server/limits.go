@@ -16,7 +16,7 @@ const leastRetention = 24 * time.Hour
 // limitVariables are those of bounds, with what they mean.
 func limitVariables() map[string]string {
 	return map[string]string{
-		"TARRY_RATE":          "what one caller may do in a minute: KIND=NUMBER, separated by commas, of runs, logins, signins, tokens, callbacks (default " + web.DefaultRates().String() + "); 0: no limit",
+		"TARRY_RATE":          "what one caller may do in a minute: KIND=NUMBER, separated by commas, of runs, logins, signins, tokens, callbacks; and streams, how many may be open at once (default " + web.DefaultRates().String() + "); 0: no limit",
 		"TARRY_ALLOW_ORIGINS": "further origins whose pages may call the API, separated by commas: http://localhost:4200, or regex: and a pattern of whole origins",
 		"TARRY_RETENTION":     "how long rows stay that nobody needs any more: a duration of at least 24h (default 720h), or 0 for ever",
 	}
@@ -51,7 +51,7 @@ func setRate(rates web.Rates, part string) error {
 		return fmt.Errorf("%q is not KIND=NUMBER, such as runs=600; 0 means no limit", part)
 	}
 	if _, known := web.DefaultRates()[web.Kind(kind)]; !known {
-		return fmt.Errorf("%q is not one of runs, logins, signins, tokens, callbacks", kind)
+		return fmt.Errorf("%q is not one of runs, logins, signins, tokens, callbacks, streams", kind)
 	}
 	rates[web.Kind(kind)] = n
 	return nil

@@ -20,7 +20,7 @@ func TestLimitSettings(t *testing.T) {
 	}{
 		"nothing":          {"", "", web.DefaultRates(), 720 * time.Hour, ""},
 		"off":              {"0", "0", web.Rates{}, 0, ""},
-		"some":             {"runs=5, tokens=0", "24h", web.Rates{web.Runs: 5, web.Logins: 600, web.SignIns: 600, web.Tokens: 0, web.Callbacks: 20}, 24 * time.Hour, ""},
+		"some":             {"runs=5, tokens=0", "24h", web.Rates{web.Runs: 5, web.Logins: 600, web.SignIns: 600, web.Tokens: 0, web.Callbacks: 20, web.OpenStreams: 1000}, 24 * time.Hour, ""},
 		"no kind":          {"5", "", nil, 0, `TARRY_RATE: "5" is not KIND=NUMBER, such as runs=600`},
 		"unknown kind":     {"run=5", "", nil, 0, `TARRY_RATE: "run" is not one of runs, logins`},
 		"less than none":   {"runs=-1", "", nil, 0, `TARRY_RATE: "runs=-1" is not KIND=NUMBER`},

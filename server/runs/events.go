@@ -30,7 +30,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 		web.Refuse(w, r, h.Logger, err)
 		return
 	}
-	if truth(r, "follow") {
+	if web.Truth(r, "follow") {
 		h.stream(w, r, row, o)
 		return
 	}
@@ -97,7 +97,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, row session.Ses
 	if err := out.Flush(); err != nil {
 		return
 	}
-	if truth(r, "partial") {
+	if web.Truth(r, "partial") {
 		o.Partials, o.EmitPartial = h.Partials, out.Partial
 	}
 	why, err := stream.Follow(r.Context(), h.Log, row.Owner, row.ID, o, out.Event)

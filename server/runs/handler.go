@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"tarry/agent"
@@ -157,8 +156,3 @@ func (h *Handler) owners(r *http.Request) ([]agent.Owner, error) {
 }
 
 const defaultLimit = 50
-
-func truth(r *http.Request, name string) bool {
-	b, err := strconv.ParseBool(r.URL.Query().Get(name))
-	return err == nil && b
-}

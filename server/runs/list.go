@@ -133,7 +133,7 @@ func (h *Handler) page(r *http.Request) (user string, apps []string, q auth.Page
 		user, apps = o.User, append(apps, o.App)
 	}
 	most, err := web.Limit(r.URL.Query(), defaultLimit)
-	return user, apps, auth.PageQuery{After: r.URL.Query().Get("after"), Open: !truth(r, "all"), Limit: most}, err //nolint:wrapcheck // a RequestError is what the caller gets
+	return user, apps, auth.PageQuery{After: r.URL.Query().Get("after"), Open: !web.Truth(r, "all"), Limit: most}, err //nolint:wrapcheck // a RequestError is what the caller gets
 }
 
 func notCursor(err error) error {

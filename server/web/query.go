@@ -22,3 +22,9 @@ func Limit(query url.Values, usual int) (int, error) {
 	}
 	return n, nil
 }
+
+// Truth reads a query parameter that is true or false; what cannot be read, or is missing, is false.
+func Truth(r *http.Request, name string) bool {
+	b, err := strconv.ParseBool(r.URL.Query().Get(name))
+	return err == nil && b
+}

@@ -29,15 +29,17 @@ const (
 	Tokens Kind = "tokens"
 	// Callbacks are answers of providers that belong to no login, by address.
 	Callbacks Kind = "callbacks"
+	// OpenStreams are answers that are waited for or read along, by subject: not how many in a minute, but how many at once.
+	OpenStreams Kind = "streams"
 )
 
-// Rates says how much of each kind one caller may send in a minute; as much may come at once. A kind that is missing, or 0,
-// has no limit.
+// Rates says how much of each kind one caller may send in a minute; as much may come at once. Of [OpenStreams] it says how many may be
+// open at once. A kind that is missing, or 0, has no limit.
 type Rates map[Kind]int
 
 // DefaultRates are far above what people and their programs do.
 func DefaultRates() Rates {
-	return Rates{Runs: 6000, Logins: 600, SignIns: 600, Tokens: 120, Callbacks: 20}
+	return Rates{Runs: 6000, Logins: 600, SignIns: 600, Tokens: 120, Callbacks: 20, OpenStreams: 1000}
 }
 
 // String implements fmt.Stringer, in the form of TARRY_RATE.
@@ -62,6 +64,8 @@ type Limits struct {
 
 	mu      sync.Mutex
 	callers map[Kind]*callers
+	// open counts streams by caller; who has none is not in it.
+	open map[string]int
 }
 
 // callers are those of one kind, the one that was seen last in front.
@@ -80,12 +84,32 @@ func NewLimits(rates Rates, now func() time.Time) *Limits {
 	if now == nil {
 		now = time.Now
 	}
-	return &Limits{rates: rates, now: now, callers: map[Kind]*callers{}}
+	return &Limits{rates: rates, now: now, callers: map[Kind]*callers{}, open: map[string]int{}}
 }
 
 // Allow counts one and says whether it is within the caller's measure; if not, wait is when the next one will be.
 func (l *Limits) Allow(kind Kind, key string) (wait time.Duration, ok bool) {
 	return l.take(kind, key, 1)
+}
+
+// Hold counts one of [OpenStreams] until release is called, which must be, once.
+func (l *Limits) Hold(key string) (release func(), ok bool) {
+	if l == nil || l.rates[OpenStreams] <= 0 {
+		return func() {}, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[key] >= l.rates[OpenStreams] {
+		return nil, false
+	}
+	l.open[key]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.open[key]--; l.open[key] == 0 {
+			delete(l.open, key)
+		}
+	}, true
 }
 
 // Spent says whether the caller has nothing left, without counting.
@@ -138,4 +162,10 @@ func RetryAfter(w http.ResponseWriter, wait time.Duration) {
 func TooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	RetryAfter(w, wait)
 	Error(w, r, http.StatusTooManyRequests, "too many requests; Retry-After says in how many seconds to try again")
+}
+
+// TooManyStreams answers 429 to who has too many of [OpenStreams] open. When one will end nobody knows.
+func TooManyStreams(w http.ResponseWriter, r *http.Request) {
+	RetryAfter(w, time.Second)
+	Error(w, r, http.StatusTooManyRequests, "too many answers are waited for at once; end one of them first")
 }

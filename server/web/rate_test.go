@@ -74,6 +74,52 @@ func TestLimits(t *testing.T) {
 	require.EqualValues(t, 100, allowed.Load())
 }
 
+func TestHold(t *testing.T) {
+	t.Parallel()
+	l := web.NewLimits(web.Rates{web.OpenStreams: 2}, nil)
+	first, ok := l.Hold("ann")
+	require.True(t, ok)
+	second, ok := l.Hold("ann")
+	require.True(t, ok)
+	for range 3 { // what is refused is not counted
+		_, ok = l.Hold("ann")
+		require.False(t, ok)
+	}
+	other, ok := l.Hold("bob")
+	require.True(t, ok, "another caller")
+	first()
+	third, ok := l.Hold("ann")
+	require.True(t, ok)
+	second()
+	third()
+	other()
+
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				if release, ok := l.Hold("ann"); ok {
+					release()
+				}
+			}
+		})
+	}
+	group.Wait()
+	for range 2 {
+		_, ok = l.Hold("ann")
+		require.True(t, ok, "all were released")
+	}
+
+	var none *web.Limits
+	for _, unlimited := range []*web.Limits{none, web.NewLimits(web.Rates{}, nil)} {
+		for range 5000 {
+			release, ok := unlimited.Hold("ann")
+			require.True(t, ok)
+			release()
+		}
+	}
+}
+
 func TestTooMany(t *testing.T) {
 	t.Parallel()
 	for accept, kind := range map[string]string{"": "application/json", "text/html": "text/html; charset=utf-8"} {
@@ -86,5 +132,5 @@ func TestTooMany(t *testing.T) {
 		require.Equal(t, kind, w.Header().Get("Content-Type"))
 		require.Contains(t, w.Body.String(), "too many requests")
 	}
-	require.Equal(t, "callbacks=20,logins=600,runs=6000,signins=600,tokens=120", web.DefaultRates().String())
+	require.Equal(t, "callbacks=20,logins=600,runs=6000,signins=600,streams=1000,tokens=120", web.DefaultRates().String())
 }
