@@ -87,7 +87,11 @@ func asks() []scenario {
 				p.main.press("\x1b")
 			}},
 			sends("Write a poem."),
-			says("the loop goes on as if"),
+			{"the UI shows its beginning while the rest is not there yet", func(p *play) {
+				p.eventually("no piece is shown", func() bool { return p.main.rows("app-event-row", "sleeps") > 0 })
+				require.Zero(p.t, p.main.rows("app-event-row", "away a year"))
+			}},
+			says("away a year"),
 			{"the request said so", func(p *play) { require.Equal(p.t, 1, p.main.posted(`"streaming":true`)) }},
 		}},
 	}
