@@ -11,10 +11,14 @@ import (
 	"os/signal"
 	"syscall"
 
+	"go.temporal.io/sdk/worker"
+
 	"tarry/devserver/internal/embedded"
 )
 
 func main() {
+	// Temporal's own workflows name the program that ran them; else the SDK reads all of it at every start for a checksum.
+	worker.SetBinaryChecksum("devserver " + embedded.Version())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// After the first signal the default action is back, so that a second one ends a stop that hangs.
 	context.AfterFunc(ctx, stop)

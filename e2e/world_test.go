@@ -160,5 +160,5 @@ func (w *world) held(point string) {
 
 func (w *world) eventually(what string, f func() bool) {
 	w.t.Helper()
-	require.Eventually(w.t, f, patience, 20*time.Millisecond, what)
+	require.Eventually(w.t, f, patience, 50*time.Millisecond, what)
 }

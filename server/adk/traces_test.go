@@ -211,7 +211,7 @@ func TestTraceOfALongSession(t *testing.T) {
 	first := p.Take()
 	add := session.Append{Owner: ann, Session: "s1", Run: "run"}
 	text := strings.Repeat("x", 2000)
-	for i := range 10_000 {
+	for i := range 5500 {
 		e := session.Event{ID: "long-" + strconv.Itoa(i), InvocationID: first.InvocationID, Author: "helper"}
 		e.Content = modelText(text)
 		add.Events = append(add.Events, session.NewEvent{Event: e, Kind: session.KindModel, Parents: p.Heads})
