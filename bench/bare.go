@@ -83,7 +83,7 @@ func answer(_ context.Context, in string) (string, error) {
 // workBare runs the bare workflow until stdin ends: with its parent, however that ended. types are the activities' names,
 // separated by a comma.
 func workBare(ctx context.Context, address, types string, stdin io.Reader) error {
-	c, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: log.NewStructuredLogger(slog.New(slog.NewJSONHandler(os.Stderr, nil)))})
+	c, err := client.DialContext(ctx, client.Options{HostPort: address, ConnectionOptions: connection(), Logger: log.NewStructuredLogger(slog.New(slog.NewJSONHandler(os.Stderr, nil)))})
 	if err != nil {
 		return fmt.Errorf("connect to Temporal at %s: %w", address, err)
 	}

@@ -14,7 +14,7 @@
 // The bare workflow calls two activities a turn with the options, names, summaries and payload sizes of Tarry's model and
 // tool calls; the sizes are read off a history of Tarry's, made first. Its activities return at once and write nothing.
 // Its worker has the same options, on the same server. Runs of both alternate, first one first and then the other, so that
-// a busy machine hits both alike. Ten sessions of each come before those that count.
+// a busy machine hits both alike. Nothing is compressed on the way to Temporal, for either. 500 turns of each come before those that count.
 //
 // A thousand turns are more model calls than one invocation may make: they are four messages to one session.
 //

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.bin, "bin", "bin", "directory of devserver and server")
 	flags.StringVar(&o.out, "out", "bench/results.json", "file of the results; empty writes none")
-	flags.StringVar(&sizes, "turns", "10x24,100x4,1000x2", "lengths of sessions and how often each is run, as TURNSxROUNDS")
+	flags.StringVar(&sizes, "turns", "10x40,100x8,1000x2", "lengths of sessions and how often each is run, as TURNSxROUNDS")
 	flags.StringVar(&o.profile, "profile", "", "file of a CPU profile of Tarry's worker; empty writes none")
 	flags.BoolVar(&o.idempotent, "idempotent", false, "let the tool be one that may be called again after a crash; its calls are not marked")
 	flags.BoolVar(&o.keep, "keep", false, "keep databases and logs")

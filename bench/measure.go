@@ -132,9 +132,10 @@ func sizeList(sizes []size) string {
 	return strings.Join(out, ",")
 }
 
-// warmUp is how many sessions of the first length each side plays before those that count: databases and processes are slower
-// while their files still grow and their statements are compiled.
-const warmUp = 10
+// warmUp is how many turns each side plays before those that count, in sessions of the first length: databases are slower while
+// their logs still grow, which they do until these are written over, and processes while their statements are compiled. Not all that
+// slows is the same for both sides.
+const warmUp = 500
 
 // measure makes one session of the first length to learn the shape of a turn, some to warm up, and then all that count.
 func (s *service) measure(ctx context.Context, sizes []size) ([]pooled, error) {
@@ -155,8 +156,9 @@ func (s *service) measure(ctx context.Context, sizes []size) ([]pooled, error) {
 		return nil, err
 	}
 	defer stop()
-	say("warming up: %d sessions of %d turns each", warmUp, sizes[0].turns)
-	for round := range warmUp {
+	sessions := max(1, warmUp/sizes[0].turns)
+	say("warming up: %d sessions of %d turns each", sessions, sizes[0].turns)
+	for round := range sessions {
 		if _, _, err := r.both(ctx, sizes[0], shape, round%2 == 1); err != nil {
 			return nil, err
 		}

@@ -61,7 +61,9 @@ func TestTargets(t *testing.T) {
 		"bytes grow":    {func(r []result) { r[0].BytesPerTurn = 1400 }, "bytes a turn, 1000 turns against 10: +12.1 %", false},
 		"events shrink": {func(r []result) { r[1].EventsPerTurn = 11 }, "events a turn, 1000 turns against 10: -8.3 %", false},
 		"slow":          {func(r []result) { r[0].StepMsP50, r[1].StepMsP50 = 25.2, 26 }, "10 turns: a step takes 1.26", true},
-		"slower":        {func(r []result) { r[1].StepMsP50, r[1].BareStepMsP50 = 29, 24 }, "time a turn, 1000 turns against 10: +16.0 %", true},
+		"slower":        {func(r []result) { r[0].StepMsP50, r[1].StepMsP50 = 23, 26 }, "time a turn over the bare one's, 1000 turns against 10: +7.7 %", true},
+		"both slower":   {func(r []result) { r[1].StepMsP50, r[1].BareStepMsP50 = 32, 26 }, "", true},
+		"faster":        {func(r []result) { r[1].StepMsP50 = 22 }, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

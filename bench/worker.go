@@ -125,11 +125,16 @@ func newApp(scripts string, sizes []size, idempotent bool) (tarry.App, error) {
 func (s size) app() string { return fmt.Sprintf("turns%d", s.turns) }
 
 func dial(ctx context.Context, address string, c tarry.Config) (client.Client, error) {
-	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: log.NewStructuredLogger(c.Log)})
+	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, ConnectionOptions: connection(), Logger: log.NewStructuredLogger(c.Log)})
 	if err != nil {
 		return nil, fmt.Errorf("connect to Temporal at %s: %w", address, err)
 	}
 	return temporal, nil
+}
+
+// connection is that of the binaries on one machine (cmd/internal/dial), for both workers: what it saves is no merit of one of them.
+func connection() client.ConnectionOptions {
+	return client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}
 }
 
 func profile(path string) (stop func() error, err error) {

@@ -99,7 +99,7 @@ func TestOpenStreamsOverHTTP(t *testing.T) {
 	ann, ben := p.program("ann"), p.program("ben")
 	session := func(c apiClient) string {
 		r := c.startAs(signin.Me, "assistant", map[string]string{"task": "Go."})
-		p.eventually("the run does not wait", func() bool { return r.status().State == "waiting" })
+		p.waiting(r)
 		return r.id
 	}
 	follow := func(session string) string {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -39,7 +41,20 @@ func Options() (client.Options, error) {
 	if options.Namespace == "" {
 		options.Namespace = "default"
 	}
+	if onThisMachine(options.HostPort) {
+		// To compress and decompress takes a fifth of a turn, and spares no network anything.
+		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
 	return options, nil
+}
+
+func onThisMachine(hostPort string) bool {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 // Lazy connects at the first call: a server starts, and takes callbacks, while Temporal is down. Metrics may be nil.
