@@ -111,7 +111,7 @@ func TestOpenStreamsOverHTTP(t *testing.T) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, http.NoBody)
 		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+c.token)
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := http.DefaultClient.Do(req) //nolint:bodyclose // end does
 		require.NoError(t, err)
 		return resp.StatusCode, func() { cancel(); _ = resp.Body.Close() }
 	}
