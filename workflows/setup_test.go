@@ -96,7 +96,7 @@ func newWorld(t *testing.T) *world {
 		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, inbox: []string{"in-1"}, counts: map[string]int{}, custom: workflows.Agents{}, kept: map[string][]byte{},
 		turns: map[string][][]string{}, tools: map[string]tool{}, lists: map[string]func(int, wire.ListInput) wire.ListResult{},
 	}
-	w.SetTestTimeout(20 * time.Second)
+	w.SetTestTimeout(time.Minute)
 	w.RegisterWorkflowWithOptions(w.custom.Session, workflow.RegisterOptions{Name: wire.WorkflowSession})
 	for name, f := range map[string]any{
 		wire.ActivityTake: w.take, wire.ActivityListTools: w.list, wire.ActivityCallModel: w.model, wire.ActivityClose: w.closing,

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +52,10 @@ func TestCancelOneCall(t *testing.T) {
 		},
 		"one that has its result": {
 			arrange: func(w *world) {
+				there := make(chan struct{})
+				w.SetOnActivityCompletedListener(onTool("t", sync.OnceFunc(func() { close(there) })))
 				w.tools["free"] = func(_ context.Context, _ int, in wire.ToolInput) wire.ToolResult {
+					<-there
 					w.stopCall("call-2")
 					return wire.ToolResult{Event: "re-" + in.Call}
 				}
@@ -104,7 +108,7 @@ func TestRequestThatIsClosedIsAskedAgain(t *testing.T) {
 	w.tools["t"] = asks("r", never)
 	w.closes = true
 	closing := make(chan struct{})
-	w.after(500*time.Millisecond, func() { w.stopCall("call-2"); close(closing) }) // t waits by then
+	w.SetOnActivityCompletedListener(onTool("t", sync.OnceFunc(func() { w.stopCall("call-2"); close(closing) }))) // t waits when that is heard
 	w.tools["u"] = func(ctx context.Context, n int, in wire.ToolInput) wire.ToolResult {
 		if n == 1 { // is told of the request that is being closed meanwhile
 			<-closing
