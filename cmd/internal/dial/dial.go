@@ -42,7 +42,7 @@ func Options() (client.Options, error) {
 		options.Namespace = "default"
 	}
 	if onThisMachine(options.HostPort) {
-		// To compress and decompress takes a fifth of a turn, and spares no network anything.
+		// To compress and decompress takes a tenth of a turn or more (bench/README.md), and spares no network anything.
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
 	return options, nil
